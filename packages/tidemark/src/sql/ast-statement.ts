@@ -14,7 +14,6 @@ import type {
   Query,
   SelectItem,
   SqlOption,
-  TableAlias,
   TableRef,
   TypedColumn,
   TypeName,
