@@ -1,0 +1,241 @@
+/**
+ * The compute protocol: what the controller tells a replica and what the replica answers. Plain data, the same for
+ * a replica on threads of this process, in process on a test's scheduler, or in a process of its own.
+ *
+ * Ordered and asynchronous both ways. Stages: hello, initialization (until `initializationComplete`), computation.
+ * Every command goes to every worker of the replica; responses come from each worker and carry its index.
+ */
+import type { GlobalId } from '../base/ids.ts';
+import type { Mfp, ScalarExpr } from '../expr/scalar.ts';
+import type { InstallReason, LifecycleStage, StartReason } from '../introspection/lifecycle.ts';
+import type { Lir, RowSetFinishing } from '../plan/lir.ts';
+import type { Batch } from '../repr/batch.ts';
+import type { RelationDesc, Row } from '../repr/types.ts';
+import type { Frontier, Timestamp } from '../time/timestamp.ts';
+
+export const PROTOCOL_VERSION = 1;
+
+// ---- Dataflow descriptions
+
+/** A durable collection to read: at the as-of, then what follows. */
+export interface ShardImport {
+  readonly id: GlobalId;
+  readonly shard: string;
+  readonly desc: RelationDesc;
+}
+
+/** An index of this replica to read through its trace. */
+export interface IndexImport {
+  readonly id: GlobalId;
+  /** The collection that the index arranges. */
+  readonly onId: GlobalId;
+  readonly key: readonly number[];
+  readonly desc: RelationDesc;
+  /**
+   * Set for a log index: its contents at this time stand for the collection at the dataflow's as-of, and nothing
+   * follows. Log times are their own; only one-off queries import logs so.
+   */
+  readonly frozenAt?: Timestamp;
+}
+
+export interface ObjectToBuild {
+  readonly id: GlobalId;
+  readonly plan: Lir;
+}
+
+export interface IndexExport {
+  readonly id: GlobalId;
+  readonly onId: GlobalId;
+  readonly key: readonly number[];
+  readonly desc: RelationDesc;
+}
+
+export type SinkExport = MaterializedViewSink | SubscribeSink;
+
+export interface MaterializedViewSink {
+  readonly kind: 'materialized-view';
+  readonly id: GlobalId;
+  readonly fromId: GlobalId;
+  readonly desc: RelationDesc;
+  readonly shard: string;
+}
+
+/** Reserved in the protocol; a replica refuses it until subscribes exist. */
+export interface SubscribeSink {
+  readonly kind: 'subscribe';
+  readonly id: GlobalId;
+  readonly fromId: GlobalId;
+  readonly desc: RelationDesc;
+  readonly withSnapshot: boolean;
+  readonly upTo: Frontier;
+}
+
+export interface DataflowDescription {
+  readonly name: string;
+  readonly shardImports: readonly ShardImport[];
+  readonly indexImports: readonly IndexImport[];
+  readonly objects: readonly ObjectToBuild[];
+  readonly indexExports: readonly IndexExport[];
+  readonly sinkExports: readonly SinkExport[];
+  readonly asOf: Timestamp;
+  /** Times at or past it need not be computed. */
+  readonly until: Frontier;
+  /** False in a read-only generation and for a replacement: sinks compute and hold back. */
+  readonly mayWrite: boolean;
+}
+
+// ---- Commands
+
+export interface LoggingConfig {
+  /** Milliseconds; 0: log indexes are installed, complete and empty. */
+  readonly intervalMs: number;
+  readonly debugging: boolean;
+  /** Log relation name -> id of its index on this cluster. */
+  readonly indexes: readonly { readonly log: string; readonly id: GlobalId }[];
+}
+
+/** Values that may change while a replica runs. */
+export interface Tunables {
+  /** Bytes of a result, checked on multiplicities before rows are expanded. */
+  readonly maxResultSize: number;
+}
+
+export type PeekTarget =
+  | { readonly kind: 'index'; readonly id: GlobalId }
+  | { readonly kind: 'shard'; readonly id: GlobalId; readonly shard: string; readonly desc: RelationDesc };
+
+export interface PeekCommand {
+  readonly kind: 'peek';
+  readonly uuid: string;
+  readonly target: PeekTarget;
+  /** Full key values to look up; null reads everything. */
+  readonly literalKeys: readonly Row[] | null;
+  readonly timestamp: Timestamp;
+  /** Over the columns of the collection, in its own column order. */
+  readonly mfp: Mfp;
+  /** Each worker cuts to what could be among the answer; the controller finishes over all workers. */
+  readonly finishing: RowSetFinishing;
+  /** Types of the rows after `mfp`. */
+  readonly desc: RelationDesc;
+}
+
+export type Command =
+  | {
+      readonly kind: 'hello';
+      readonly nonce: string;
+      readonly version: number;
+      readonly generation: number;
+      readonly start: number;
+    }
+  | { readonly kind: 'createInstance'; readonly logging: LoggingConfig; readonly tunables: Tunables }
+  | { readonly kind: 'updateConfiguration'; readonly tunables: Partial<Tunables> }
+  | { readonly kind: 'createDataflow'; readonly dataflow: DataflowDescription }
+  | { readonly kind: 'schedule'; readonly id: GlobalId; readonly waitedOn: StartReason }
+  | { readonly kind: 'allowWrites'; readonly id: GlobalId }
+  /** The empty frontier drops. */
+  | { readonly kind: 'allowCompaction'; readonly id: GlobalId; readonly frontier: Frontier }
+  | PeekCommand
+  | { readonly kind: 'cancelPeek'; readonly uuid: string }
+  | { readonly kind: 'ackLives'; readonly sequence: number }
+  | { readonly kind: 'initializationComplete' };
+
+export type CommandKind = Command['kind'];
+
+// ---- Responses
+
+export interface FrontiersResponse {
+  readonly kind: 'frontiers';
+  readonly worker: number;
+  readonly id: GlobalId;
+  readonly write?: Frontier;
+  readonly input?: Frontier;
+  readonly output?: Frontier;
+}
+
+/** One row of the lifecycle log, sent when it happens, whether or not logging is on. */
+export interface LifecycleResponse {
+  readonly kind: 'lifecycle';
+  readonly worker: number;
+  readonly id: GlobalId;
+  readonly stage: LifecycleStage;
+  /** Microseconds since the Unix epoch, by the worker's clock. */
+  readonly occurredAt: number;
+  readonly reason: InstallReason | StartReason | 'read_only' | null;
+  readonly asOf: Timestamp;
+}
+
+/** The export ended on this worker. */
+export interface LifeClosedResponse {
+  readonly kind: 'lifeClosed';
+  readonly worker: number;
+  readonly id: GlobalId;
+  readonly sequence: number;
+  readonly peakArrangementBytes: number;
+}
+
+export interface PeekResponse {
+  readonly kind: 'peekResponse';
+  readonly worker: number;
+  readonly uuid: string;
+  /**
+   * Rows after `mfp`, consolidated, with multiplicities as diffs, sorted as the finishing asks; several `rows`
+   * parts may come, `more` on all but the last.
+   */
+  readonly result:
+    | { readonly kind: 'rows'; readonly batch: Batch; readonly more: boolean }
+    | {
+        readonly kind: 'error';
+        readonly code: string;
+        readonly message: string;
+        readonly detail?: string;
+        readonly hint?: string;
+      }
+    | { readonly kind: 'canceled' };
+}
+
+export type Response =
+  | {
+      readonly kind: 'hello';
+      readonly worker: number;
+      readonly incarnation: string;
+      readonly version: number;
+      readonly generation: number;
+    }
+  | FrontiersResponse
+  | LifecycleResponse
+  | LifeClosedResponse
+  | {
+      readonly kind: 'progress';
+      readonly worker: number;
+      readonly id: GlobalId;
+      readonly rowsDone: number;
+      readonly rowsTotal: number;
+    }
+  | PeekResponse
+  /** A host error that ended a dataflow; its text is for people and for the blocker's details. */
+  | {
+      readonly kind: 'failed';
+      readonly worker: number;
+      readonly id: GlobalId;
+      readonly code: string;
+      readonly message: string;
+    }
+  | { readonly kind: 'status'; readonly worker: number; readonly message: string };
+
+/** Literal key columns of a peek, as the planner found them. */
+export interface LiteralLookup {
+  readonly key: readonly ScalarExpr[];
+}
+
+/**
+ * A connection to one replica. The controller holds this end; threads, an in-process host and TCP implement it.
+ * Commands sent are delivered in order to every worker; responses of one worker arrive in order.
+ */
+export interface ReplicaConnection {
+  readonly workers: number;
+  send(command: Command): void;
+  onResponse: (response: Response) => void;
+  /** The replica is gone: a worker died, an assertion failed, a socket closed. Called once. */
+  onLost: (reason: string) => void;
+  close(): Promise<void>;
+}
