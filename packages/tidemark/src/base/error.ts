@@ -17,6 +17,8 @@ export const SQLSTATE = {
   invalid_datetime_format: '22007',
   datetime_field_overflow: '22008',
   division_by_zero: '22012',
+  interval_field_overflow: '22015',
+  time_zone_displacement_overflow: '22009',
   invalid_argument_for_logarithm: '2201E',
   invalid_argument_for_power_function: '2201F',
   invalid_row_count_in_limit_clause: '2201W',

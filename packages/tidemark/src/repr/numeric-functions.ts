@@ -24,8 +24,8 @@ import {
 
 const GUARD = 12;
 const ONE = numericFromInt(1);
-const LOG10_E = 0.434294481903252;
-const LN_10 = 2.302585092994046;
+const LOG10_E = Math.LOG10E;
+const LN_10 = Math.LN10;
 
 const clampScale = (s: number): number => Math.min(Math.max(s, 0), 1000);
 
@@ -59,12 +59,8 @@ function expFixed(x: bigint, p: number): bigint {
   const one = pow10(p);
   // Halve until the series is short: e^x = (e^(x / 2^k))^(2^k).
   let k = 0;
-  let r = x;
-  while ((r < 0n ? -r : r) > one / 16n) {
-    r /= 2n;
-    k++;
-  }
-  const exact = divFloor(x, 1n << BigInt(k));
+  for (let a = x < 0n ? -x : x; a > one / 16n; a >>= 1n) k++;
+  const exact = x >> BigInt(k);
   let term = one;
   let sum = one;
   for (let i = 1n; term !== 0n; i++) {
@@ -74,7 +70,6 @@ function expFixed(x: bigint, p: number): bigint {
   for (; k > 0; k--) sum = (sum * sum) / one;
   return sum;
 }
-const divFloor = (a: bigint, b: bigint): bigint => (a < 0n && a % b !== 0n ? a / b - 1n : a / b);
 
 /** ln x in fixed point; x > 0. */
 function lnFixed(x: bigint, p: number): bigint {

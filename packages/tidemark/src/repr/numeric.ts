@@ -267,7 +267,7 @@ export function addNumeric(a: Numeric, b: Numeric): Numeric {
     const s = x + y;
     // Terms within the safe range make the sum exact; `+ 0` turns -0 into 0.
     if (Math.abs(x) <= SAFE && Math.abs(y) <= SAFE && Math.abs(s) <= SAFE)
-      return new Numeric(s + 0, null, a.scale > b.scale ? a.scale : b.scale);
+      return new Numeric(s + 0, null, Math.max(a.scale, b.scale));
   }
   if (!a.finite || !b.finite) return special((a.finite ? 0 : a.small) + (b.finite ? 0 : b.small));
   const scale = Math.max(a.scale, b.scale);
