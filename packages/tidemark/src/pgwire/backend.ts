@@ -191,7 +191,7 @@ export interface Notice {
   readonly position?: number | undefined;
 }
 
-/** The client, as a session sees it. Calls after the connection's end do nothing. */
+/** The client, as a session sees it. Calls after the connection's end do nothing; none may come from inside `cell`. */
 export interface Client {
   notice(notice: Notice): void;
   /** A reported setting changed. */

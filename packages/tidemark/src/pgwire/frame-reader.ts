@@ -13,15 +13,14 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Used-up chunks are dropped from the list in runs of this many. */
 const DROP_RUN = 1024;
 
-/** The message of `protocol_violation` for a frame whose contents do not fit its type. */
-const malformed = (): ProtocolViolation => new ProtocolViolation('invalid message format');
+/** An error after which the client's stream has no meaning: sent as FATAL, and the connection ends. */
+export class FatalError extends SqlError {}
 
-/** The client broke the protocol: what follows in its stream has no meaning, so it is always FATAL. */
-export class ProtocolViolation extends SqlError {
-  constructor(message: string) {
-    super('protocol_violation', message);
-  }
-}
+/** The client broke the protocol. */
+export const violation = (message: string): FatalError => new FatalError('protocol_violation', message);
+
+/** A frame whose contents do not fit its type. */
+const malformed = (): FatalError => violation('invalid message format');
 
 export class FrameReader {
   /** The type byte of the current frame, 0 for one without. */
@@ -33,7 +32,7 @@ export class FrameReader {
   #buffered = 0;
   /** The current frame's contents: `[#at, #end)` of `#bytes`. */
   #bytes: Uint8Array = EMPTY;
-  #view = new DataView(EMPTY.buffer);
+  #view: DataView = new DataView(EMPTY.buffer);
   #at = 0;
   #end = 0;
 
@@ -59,10 +58,16 @@ export class FrameReader {
     if (this.#buffered < head) return false;
     const skip = typed ? 1 : 0;
     const length =
-      (this.#peek(skip) << 24) | (this.#peek(skip + 1) << 16) | (this.#peek(skip + 2) << 8) | this.#peek(skip + 3);
-    if (length < 4) throw new ProtocolViolation(`invalid message length ${length}`);
+      (this.#peek(skip) << 24) |
+      (this.#peek(skip + 1) << 16) |
+      (this.#peek(skip + 2) << 8) |
+      this.#peek(skip + 3);
+    if (length < 4) throw violation(`invalid message length ${length}`);
     if (length > limit) {
-      throw new SqlError('program_limit_exceeded', `a message of ${length} bytes exceeds the limit of ${limit}`);
+      throw new FatalError(
+        'program_limit_exceeded',
+        `a message of ${length} bytes exceeds the limit of ${limit}`,
+      );
     }
     const total = length + skip;
     if (this.#buffered < total) return false;
@@ -97,7 +102,7 @@ export class FrameReader {
 
   format(): Format {
     const code = this.int16();
-    if (code !== 0 && code !== 1) throw new ProtocolViolation(`unsupported format code: ${code}`);
+    if (code !== 0 && code !== 1) throw violation(`unsupported format code: ${code}`);
     return code;
   }
 
@@ -114,7 +119,7 @@ export class FrameReader {
   cstring(): string {
     const from = this.#at;
     const to = this.#bytes.indexOf(0, from);
-    if (to < 0 || to >= this.#end) throw new ProtocolViolation('invalid string in message');
+    if (to < 0 || to >= this.#end) throw violation('invalid string in message');
     this.#at = to + 1;
     // The unnamed statement and portal are the common case.
     return to === from ? '' : decodeUtf8(this.#bytes.subarray(from, to));

@@ -51,7 +51,11 @@ export function errorResponse(out: MessageWriter, severity: ErrorSeverity, error
 
 export function noticeResponse(out: MessageWriter, notice: Notice): void {
   const { severity } = notice;
-  fieldsMessage(out, BACKEND.noticeResponse, { ...notice, severityRaw: severity, code: SQLSTATE[notice.code] });
+  fieldsMessage(out, BACKEND.noticeResponse, {
+    ...notice,
+    severityRaw: severity,
+    code: SQLSTATE[notice.code],
+  });
 }
 
 /** What a user sees of an error: their own as it is, a fault of ours as XX000 with the message. */

@@ -4,7 +4,7 @@
  */
 import { SqlError } from '../base/error.ts';
 import type { BindRequest, Format, ParseRequest } from './backend.ts';
-import { type FrameReader, ProtocolViolation } from './frame-reader.ts';
+import { type FrameReader, violation } from './frame-reader.ts';
 import { TARGET } from './messages.ts';
 
 function count(frame: FrameReader): number {
@@ -51,7 +51,7 @@ export function readBind(frame: FrameReader): BindRequest {
 export function readTarget(frame: FrameReader): { readonly portal: boolean; readonly name: string } {
   const kind = frame.byte();
   if (kind !== TARGET.portal && kind !== TARGET.statement) {
-    throw new ProtocolViolation(`invalid target ${kind}: 83 is a statement, 80 a portal`);
+    throw violation(`invalid target ${kind}: 83 is a statement, 80 a portal`);
   }
   const name = frame.cstring();
   frame.done();
@@ -91,7 +91,10 @@ export function readStartup(frame: FrameReader): StartupPacket {
   };
   const user = take('user');
   if (user === '') {
-    throw new SqlError('invalid_authorization_specification', 'no PostgreSQL user name specified in startup packet');
+    throw new SqlError(
+      'invalid_authorization_specification',
+      'no PostgreSQL user name specified in startup packet',
+    );
   }
   const database = take('database') || user;
   const replication = take('replication').toLowerCase();
