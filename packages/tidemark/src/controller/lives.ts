@@ -1,0 +1,123 @@
+/**
+ * What the replicas of one cluster reported about the lives of their exports: every stage of every worker, from
+ * `lifecycle` responses, also with introspection off. Readiness and the library's event stream read it.
+ * Receiving a stage again changes nothing: replicas repeat them after a reconnect.
+ */
+import type { GlobalId, ReplicaId } from '../base/ids.ts';
+import type { LifecycleResponse } from '../compute/protocol.ts';
+import { type LifecycleStage, STAGE_NAMES } from '../introspection/lifecycle.ts';
+
+export interface LifecycleEvent {
+  readonly objectId: GlobalId;
+  readonly replicaId: ReplicaId;
+  readonly worker: number;
+  readonly stage: LifecycleStage;
+  /** Microseconds since the epoch, by the worker's clock. */
+  readonly occurredAt: number;
+  readonly reason: string | null;
+  readonly asOf: number;
+}
+
+/** Instants over the workers of a replica, in microseconds; each set only when every worker reported the stage. */
+export interface LifeRollup {
+  readonly installedAt: number | null;
+  readonly startedAt: number | null;
+  readonly hydratedAt: number | null;
+  /** At or after `hydratedAt`: workers' clocks differ, durable is never before computed. */
+  readonly writtenAt: number | null;
+  /** The last stage that all workers reached (a stage of object grain: that one did). */
+  readonly stage: LifecycleStage | null;
+}
+
+class Life {
+  readonly events: LifecycleEvent[] = [];
+  readonly #seen = new Set<string>();
+
+  add(event: LifecycleEvent): boolean {
+    const key = `${event.worker} ${event.stage}`;
+    if (this.#seen.has(key)) return false;
+    this.#seen.add(key);
+    this.events.push(event);
+    return true;
+  }
+
+  rollup(workers: number): LifeRollup {
+    // The denominator is the number of workers, never the number of rows that came: a busy worker installs late.
+    const all = (stage: LifecycleStage, pick: (...ts: number[]) => number): number | null => {
+      const ts = this.events.filter((e) => e.stage === stage).map((e) => e.occurredAt);
+      return ts.length < workers ? null : pick(...ts);
+    };
+    const installedAt = all('installed', Math.min);
+    const startedAt = all('started', Math.min);
+    const hydratedAt = all('hydrated', Math.max);
+    const once = (stage: LifecycleStage): number | null =>
+      this.events.find((e) => e.stage === stage)?.occurredAt ?? null;
+    const written = once('written');
+    const writtenAt = written === null || hydratedAt === null ? null : Math.max(written, hydratedAt);
+    const reached: Record<LifecycleStage, number | null> = {
+      installed: installedAt,
+      started: startedAt,
+      hydrated: hydratedAt,
+      write_blocked: hydratedAt && once('write_blocked'),
+      write_unblocked: hydratedAt && once('write_unblocked'),
+      written: writtenAt,
+    };
+    const stage = STAGE_NAMES.findLast((s) => reached[s] !== null) ?? null;
+    return { installedAt, startedAt, hydratedAt, writtenAt, stage };
+  }
+}
+
+export class Lives {
+  readonly #replicas = new Map<ReplicaId, Map<GlobalId, Life>>();
+  readonly #listeners = new Set<(event: LifecycleEvent) => void>();
+
+  receive(replicaId: ReplicaId, r: LifecycleResponse): void {
+    let objects = this.#replicas.get(replicaId);
+    if (objects === undefined) this.#replicas.set(replicaId, (objects = new Map()));
+    let life = objects.get(r.id);
+    if (life === undefined) objects.set(r.id, (life = new Life()));
+    const event: LifecycleEvent = {
+      objectId: r.id,
+      replicaId,
+      worker: r.worker,
+      stage: r.stage,
+      occurredAt: r.occurredAt,
+      reason: r.reason,
+      asOf: r.asOf,
+    };
+    if (life.add(event)) for (const f of [...this.#listeners]) f(event);
+  }
+
+  /** The export was dropped. */
+  forget(id: GlobalId): void {
+    for (const objects of this.#replicas.values()) objects.delete(id);
+  }
+
+  /** The replica died or was dropped: what its workers knew is of a previous life. */
+  forgetReplica(replicaId: ReplicaId): void {
+    this.#replicas.delete(replicaId);
+  }
+
+  rollup(replicaId: ReplicaId, id: GlobalId, workers: number): LifeRollup {
+    const life = this.#replicas.get(replicaId)?.get(id);
+    return (
+      life?.rollup(workers) ?? {
+        installedAt: null,
+        startedAt: null,
+        hydratedAt: null,
+        writtenAt: null,
+        stage: null,
+      }
+    );
+  }
+
+  /** Everything reported of living exports so far, in order of arrival per export. */
+  *events(): Iterable<LifecycleEvent> {
+    for (const objects of this.#replicas.values()) for (const life of objects.values()) yield* life.events;
+  }
+
+  subscribe(listener: (event: LifecycleEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}
