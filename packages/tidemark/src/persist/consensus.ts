@@ -41,7 +41,8 @@ export interface Consensus {
   read(key: string, after: Seqno): Promise<Versioned[]>;
   /**
    * Durable when resolved, with one flush to disk for all operations; calls made together may share it too. When
-   * it rejects the outcome is unknown, and the caller reads before it decides anything. The keys are distinct.
+   * it rejects (io_error, disk_full, connection_failure) the outcome is unknown, and the caller reads before it
+   * decides anything. The keys are distinct.
    */
   compareAndSet(ops: readonly CasOp[], mode: CasMode): Promise<CasResult[]>;
   /** Forgets a key with all its entries. */
@@ -67,8 +68,7 @@ export class MemoryConsensus implements Consensus {
   async compareAndSet(ops: readonly CasOp[], mode: CasMode): Promise<CasResult[]> {
     const current = ops.map((op) => this.#logs.get(op.key)?.at(-1)?.seqno ?? null);
     const matches = ops.map((op, i) => op.expected === current[i]);
-    if (mode === 'all' && matches.includes(false))
-      return current.map((seqno) => ({ applied: false, seqno }));
+    if (mode === 'all' && matches.includes(false)) return current.map((seqno) => ({ applied: false, seqno }));
     return ops.map((op, i) => {
       if (!matches[i]) return { applied: false, seqno: current[i]! };
       const entry = { seqno: (op.expected ?? 0) + 1, value: op.value.slice() };

@@ -35,6 +35,8 @@ export interface Part {
   readonly inline: Uint8Array | null;
   /** Updates, of rows and of errors together. */
   readonly rows: number;
+  /** Those with a negative diff: each may cancel another one. */
+  readonly retractions: number;
   /** Encoded size. */
   readonly bytes: number;
   /** Times of the updates lie in [minTime, maxTime]. */

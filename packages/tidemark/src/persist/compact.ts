@@ -1,0 +1,165 @@
+/**
+ * Compaction: what to merge, and the merging. Neighbouring batches become one, times brought forward to the since,
+ * equal rows summed. The plan is pure. Sizes stay geometric: a batch is rewritten only together with newer ones
+ * that weigh at least half of it, so a row is rewritten O(log) times and a shard has O(log) batches.
+ *
+ * Memory is bounded: a run of many rows is merged in passes, each over the rows of one residue of the row hash.
+ * Price: such a run is read once a pass.
+ */
+import { assert } from '../base/assert.ts';
+import { type Batch, concatBatches, consolidate, emptyBatch, gatherBatch } from '../repr/batch.ts';
+import { hashRows } from '../repr/hash.ts';
+import type { Timestamp } from '../time/timestamp.ts';
+import type { ShardBatch, ShardSchema, Updates } from './shard-types.ts';
+import type { ShardState } from './state.ts';
+
+export interface CompactionLimits {
+  /** Inline parts and their bytes, from which they are folded into one. */
+  readonly inlineParts: number;
+  readonly inlineBytes: number;
+  /** Small batches are merged this many at a time. */
+  readonly fanOut: number;
+  /** From this many rows a batch is large: two suffice. */
+  readonly largeRows: number;
+  /** Updates that may cancel each other and are not worth a merge of everything. */
+  readonly slackRows: number;
+  /** Rows that a pass holds in memory. */
+  readonly passRows: number;
+}
+
+export const COMPACTION: CompactionLimits = {
+  inlineParts: 64,
+  inlineBytes: 65_536,
+  fanOut: 4,
+  largeRows: 131_072,
+  slackRows: 8192,
+  passRows: 524_288,
+};
+
+const rowsOf = (b: ShardBatch): number => b.parts.reduce((n, p) => n + p.rows, 0);
+const isInline = (b: ShardBatch): boolean => b.parts.every((p) => p.key === null);
+
+/** How far the inline tail has grown, in units of its limit. */
+export function inlinePressure(s: ShardState, limits: CompactionLimits): number {
+  let parts = 0;
+  let bytes = 0;
+  for (const b of s.batches)
+    for (const p of b.parts)
+      if (p.inline !== null) {
+        parts++;
+        bytes += p.inline.length;
+      }
+  return Math.max(parts / limits.inlineParts, bytes / limits.inlineBytes);
+}
+
+/** The run of batches to merge next; null when all is well. */
+export function planCompaction(s: ShardState, limits: CompactionLimits): readonly ShardBatch[] | null {
+  const all = s.batches;
+  if (inlinePressure(s, limits) >= 1) {
+    // The longest run of inline batches is the tail, or a leftover that a merge of others isolated.
+    let best: readonly ShardBatch[] = [];
+    for (let i = 0; i < all.length; ) {
+      let j = i;
+      while (j < all.length && isInline(all[j]!)) j++;
+      if (j - i > best.length) best = all.slice(i, j);
+      i = Math.max(j, i + 1);
+    }
+    if (best.length > 1 || best.some((b) => b.parts.length > 1)) return best;
+  }
+  const stale = staleRun(s, limits);
+  if (stale !== null) return stale;
+  // The fresh tail of inline batches waits for its own turn.
+  let end = all.length;
+  while (end > 0 && isInline(all[end - 1]!)) end--;
+  let newer = 0;
+  let start = end;
+  for (let i = end - 1; i >= 0; i--) {
+    const rows = rowsOf(all[i]!);
+    const count = end - i;
+    const heavyEnough = rows <= 2 * newer;
+    const enough = count >= limits.fanOut || (rows >= limits.largeRows && rows <= newer);
+    if (count > 1 && heavyEnough && enough) start = i;
+    newer += rows;
+  }
+  return start < end ? all.slice(start, end) : null;
+}
+
+/**
+ * The batches that the since has passed, if most of their updates may cancel: rows that are updated in place would
+ * otherwise pile up in batches of one size, an old value here and its retraction there.
+ */
+function staleRun(s: ShardState, limits: CompactionLimits): readonly ShardBatch[] | null {
+  let count = 0;
+  let rows = 0;
+  let retractions = 0;
+  let times = 0;
+  for (const b of s.batches) {
+    if (b.parts.some((p) => p.maxTime > s.since)) break;
+    count++;
+    for (const p of b.parts) {
+      rows += p.rows;
+      retractions += p.retractions;
+      if (p.minTime < p.maxTime) times++;
+    }
+  }
+  // One batch at one time is as small as it gets.
+  if (count === 0 || (count === 1 && times === 0)) return null;
+  const live = Math.max(rows - 2 * retractions, 0);
+  return rows > 2 * live + limits.slackRows ? s.batches.slice(0, count) : null;
+}
+
+/** `max(t, since)` for every time; one time for all where they agree. */
+export function advanceTimes(b: Batch, since: Timestamp): Batch {
+  if (typeof b.times === 'number') return b.times >= since ? b : { ...b, times: since };
+  const times = new Float64Array(b.length);
+  let same = true;
+  for (let i = 0; i < b.length; i++) {
+    times[i] = Math.max(b.times[i]!, since);
+    if (times[i] !== times[0]) same = false;
+  }
+  return { ...b, times: b.length > 0 && same ? times[0]! : times };
+}
+
+/** The rows whose hash leaves `pass` when divided by `passes`. */
+function residue(b: Batch, pass: number, passes: number): Batch {
+  if (passes === 1 || b.length === 0) return b;
+  const hashes = hashRows(b.columns, b.length);
+  const indices = new Int32Array(b.length);
+  let n = 0;
+  // High bits: the low ones place rows in the tables of exchanges and arrangements.
+  for (let i = 0; i < b.length; i++) if ((hashes[i]! >>> 8) % passes === pass) indices[n++] = i;
+  return gatherBatch(b, indices, n);
+}
+
+/**
+ * The merged updates of `batches`, a pass at a time. `read` gives the updates of a part, `pause` is called
+ * between parts so that the thread gets to other work.
+ */
+export async function* mergeBatches(
+  batches: readonly ShardBatch[],
+  schema: ShardSchema,
+  since: Timestamp,
+  limits: CompactionLimits,
+  read: (part: ShardBatch['parts'][number]) => Promise<Updates>,
+  pause: () => Promise<void>,
+): AsyncGenerator<Updates> {
+  const parts = batches.flatMap((b) => b.parts);
+  const rows = parts.reduce((n, p) => n + p.rows, 0);
+  const passes = Math.max(1, Math.ceil(rows / limits.passRows));
+  assert(passes < 1 << 16, 'a merge takes fewer passes than its hash tells apart');
+  for (let pass = 0; pass < passes; pass++) {
+    const oks: Batch[] = [emptyBatch(schema.oks)];
+    const errs: Batch[] = [emptyBatch(schema.errs)];
+    for (const part of parts) {
+      const u = await read(part);
+      oks.push(residue(advanceTimes(u.oks, since), pass, passes));
+      errs.push(residue(advanceTimes(u.errs, since), pass, passes));
+      await pause();
+    }
+    const filled = (list: Batch[]): Batch => {
+      const some = list.filter((b) => b.length > 0);
+      return some.length === 0 ? list[0]! : consolidate(concatBatches(some));
+    };
+    yield { oks: filled(oks), errs: filled(errs) };
+  }
+}

@@ -1,0 +1,120 @@
+/** Upkeep of a shard: compaction, the end of dead readers' holds, and the deletion of blobs. */
+import { type CompactionLimits, mergeBatches, planCompaction } from './compact.ts';
+import { namedKeys, type ShardContext, type ShardLog } from './log.ts';
+import { outcomeError, unknownOutcome } from './outcome.ts';
+import { splitUpdates } from './part.ts';
+import { readPart } from './read.ts';
+import { expiredHolds } from './rules.ts';
+import type { Part, ShardBatch } from './shard-types.ts';
+import { stagedAtMs, stagePart } from './stage.ts';
+import type { ShardState } from './state.ts';
+
+export async function maintain(
+  ctx: ShardContext,
+  log: ShardLog,
+  ownHolds: ReadonlySet<string>,
+): Promise<void> {
+  await dropExpired(ctx, log, ownHolds);
+  for (;;) {
+    const run = planCompaction(log.state, ctx.compaction);
+    if (run === null || !(await mergeRun(ctx, log, run, ctx.compaction))) break;
+  }
+  await deleteGarbage(ctx, log);
+}
+
+async function dropExpired(ctx: ShardContext, log: ShardLog, own: ReadonlySet<string>): Promise<void> {
+  const nowMs = ctx.clock.nowMs();
+  if (expiredHolds(log.state, nowMs, own).length === 0) return;
+  const outcome = await log.transact((s) => ({ changes: expiredHolds(s, nowMs, own) }));
+  if (outcome.kind !== 'applied') throw outcomeError(log.shardId, outcome);
+}
+
+/** Merges the run and swaps the result in; false if another was at it too, so that the caller stops. */
+async function mergeRun(
+  ctx: ShardContext,
+  log: ShardLog,
+  run: readonly ShardBatch[],
+  limits: CompactionLimits,
+): Promise<boolean> {
+  const { shardId } = log;
+  const { schema, since } = log.state;
+  const ids = run.map((b) => b.id);
+  const keys = run.flatMap((b) => b.parts.flatMap((p) => (p.key === null ? [] : [p.key])));
+  const parts: Part[] = [];
+  const read = (part: Part) =>
+    readPart(ctx.blob, { shardId, schema, part, from: 0, to: Infinity, at: null }, ctx.codec);
+  await ctx.pins.pin(keys);
+  try {
+    if (!standsIn(await log.refresh(), ids)) return false;
+    for await (const u of mergeBatches(run, schema, since, limits, read, () => pause(ctx)))
+      for (const piece of splitUpdates(u)) parts.push(await stagePart(ctx, shardId, piece));
+  } finally {
+    ctx.pins.unpin(keys);
+  }
+  let outrun = false;
+  const outcome = await log.transact((s) => {
+    outrun = !standsIn(s, ids);
+    return { changes: outrun ? [] : [{ op: 'merge', ids, parts, atMs: ctx.clock.nowMs() }] };
+  });
+  // A merge that was found applied after all also makes `standsIn` false; its parts are named then.
+  if (outcome.kind !== 'applied') {
+    if (outcome.kind === 'unknown') throw unknownOutcome(shardId, outcome.cause);
+    throw outcomeError(shardId, outcome);
+  }
+  if (!outrun) return true;
+  const named = namedKeys(log.state);
+  for (const p of parts) if (p.key !== null && !named.has(p.key)) await ctx.blob.delete(p.key);
+  return false;
+}
+
+/** Lets the thread get to its other work. */
+function pause(ctx: ShardContext): Promise<void> {
+  return new Promise((resolve) => {
+    ctx.timers.after(0, resolve);
+  });
+}
+
+function standsIn(s: ShardState, ids: readonly number[]): boolean {
+  const at = s.batches.findIndex((b) => b.id === ids[0]);
+  return at >= 0 && ids.every((id, i) => s.batches[at + i]?.id === id);
+}
+
+/**
+ * Takes blobs out of the state that nobody can still want, then deletes them. In this order: see `Pins`. Those that
+ * are pinned right then stay behind as orphans, for `collectOrphans`.
+ */
+async function deleteGarbage(ctx: ShardContext, log: ShardLog): Promise<void> {
+  if (log.state.garbage.size === 0) return;
+  const nowMs = ctx.clock.nowMs();
+  let keys: string[] = [];
+  const pinned = new Set(await ctx.pins.pinned([...log.state.garbage.keys()]));
+  const outcome = await log.transact((s) => {
+    const foreign = [...s.holds].some(
+      ([id, h]) => h.expiresAtMs !== null && !id.startsWith(`${ctx.processTag}:`),
+    );
+    const before = nowMs - (foreign ? ctx.garbageGraceMs : 0);
+    keys = [...s.garbage].flatMap(([k, g]) => (g.atMs <= before && !pinned.has(k) ? [k] : []));
+    return { changes: keys.length === 0 ? [] : [{ op: 'collected', keys }] };
+  });
+  if (outcome.kind !== 'applied') throw outcomeError(log.shardId, outcome);
+  const late = new Set(await ctx.pins.pinned(keys));
+  const named = namedKeys(log.state);
+  for (const k of keys) if (!late.has(k) && !named.has(k)) await ctx.blob.delete(k);
+}
+
+/** Deletes blobs of the shard that its state does not name and nobody pins, staged at least `graceMs` ago. */
+export async function collectOrphans(ctx: ShardContext, log: ShardLog, graceMs: number): Promise<number> {
+  const before = ctx.clock.nowMs() - graceMs;
+  // The blobs first: what is named by then was staged before.
+  const keys = await ctx.blob.list(`${log.shardId}/`);
+  const named = namedKeys(await log.refresh());
+  const orphans = keys.filter((k) => !named.has(k) && !(stagedAtMs(k) > before));
+  const pinned = new Set(await ctx.pins.pinned(orphans));
+  let n = 0;
+  for (const k of orphans) {
+    if (pinned.has(k)) continue;
+    await ctx.blob.delete(k);
+    n++;
+  }
+  return n;
+}

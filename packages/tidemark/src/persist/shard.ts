@@ -1,0 +1,207 @@
+/**
+ * A shard: a durable, time-varying collection. Its contents up to `since` are compacted, before `upper` they are
+ * complete; whoever holds its fence moves the upper, with updates or without.
+ *
+ *     const shard = await shards.create('u7', { schema, since: 5, fence: { generation: 1, exportId: 'u7' } });
+ *     await shard.compareAndAppend(fence, { updates: [{ oks, errs }], expectedUpper: 0, newUpper: 6 });
+ *     const listing = await shard.snapshot(5);
+ *     for (const part of listing.parts) use(await shards.readPart(part));
+ *     listing.release();
+ *     const listen = await shard.listen(5);
+ *
+ * Invariants: the upper and the since never go back; an acknowledged append is there exactly once, after any
+ * crash; between since and upper every time reads as the sum of the appends up to it.
+ *
+ * Workers share a shard by sharing *one* listing or listen: one of them lists, all read their parts
+ * (`SharedRead`). Each listing for itself would not do: compaction may stand between two listings, and then the
+ * shares of one do not complement those of the other.
+ */
+import type { Frontier, Timestamp } from '../time/timestamp.ts';
+import { inlinePressure, planCompaction } from './compact.ts';
+import { acquireHold, type HoldOptions, type Leases } from './hold.ts';
+import { listSnapshot, ShardListen } from './listing.ts';
+import { losesAnswers, type ShardContext, type ShardLog } from './log.ts';
+import { collectOrphans, maintain } from './maintain.ts';
+import { outcomeError, unknownOutcome } from './outcome.ts';
+import { splitUpdates } from './part.ts';
+import { checkReadable, decideAppend, decideTakeOver, type Refusal } from './rules.ts';
+import type {
+  Append,
+  AppendResult,
+  Fence,
+  Listen,
+  Listing,
+  Part,
+  ReadHold,
+  ShardInfo,
+  ShardSchema,
+  Updates,
+} from './shard-types.ts';
+import { stagePart } from './stage.ts';
+
+/** Inline pressure from which appends wait for the fold: the state stays bounded whatever the rate. */
+const PRESSURE_WAIT = 4;
+
+export class Shard {
+  readonly shardId: string;
+  readonly #ctx: ShardContext;
+  readonly #leases: Leases;
+  /** @internal For the transactions over several shards. */
+  readonly log: ShardLog;
+  #maintenance: Promise<void> | null = null;
+
+  constructor(ctx: ShardContext, log: ShardLog, leases: Leases) {
+    this.#ctx = ctx;
+    this.log = log;
+    this.#leases = leases;
+    this.shardId = log.shardId;
+  }
+
+  get schema(): ShardSchema {
+    return this.log.state.schema;
+  }
+  /** As last known here; `refresh` asks. */
+  get since(): Timestamp {
+    return this.log.state.since;
+  }
+  /** As last known here; `refresh` asks. */
+  get upper(): Frontier {
+    return this.log.state.upper;
+  }
+  get fence(): Fence {
+    return this.log.state.fence;
+  }
+  /** `written` also waits for the upper to pass this: where a replacement took over; 0 for all others. */
+  get takenOverAt(): Frontier {
+    return this.log.state.takenOverAt;
+  }
+
+  async refresh(): Promise<ShardInfo> {
+    await this.log.refresh();
+    return this.info();
+  }
+
+  info(): ShardInfo {
+    const s = this.log.state;
+    const parts = s.batches.flatMap((b) => b.parts);
+    return {
+      shardId: this.shardId,
+      seqno: s.seqno,
+      schema: s.schema,
+      since: s.since,
+      upper: s.upper,
+      fence: s.fence,
+      takenOverAt: s.takenOverAt,
+      batches: s.batches,
+      holds: [...s.holds].map(([holdId, h]) => ({ holdId, since: h.since })),
+      rows: parts.reduce((n, p) => n + p.rows, 0),
+      bytes: parts.reduce((n, p) => n + p.bytes, 0),
+    };
+  }
+
+  // ---- writing ---------------------------------------------------------------------------------------------
+
+  /** Makes `writer` the one that appends; `refused` if a later one does. */
+  async takeOver(writer: Fence, options: { replacement?: boolean } = {}): Promise<Refusal | null> {
+    const { shardId } = this;
+    const outcome = await this.log.transact((s) =>
+      decideTakeOver(shardId, s, writer, options.replacement ?? false),
+    );
+    if (outcome.kind === 'unknown') throw outcomeError(shardId, outcome);
+    return outcome.kind === 'refused' ? outcome.refusal : null;
+  }
+
+  /**
+   * Encodes updates and makes their blobs durable. The parts may be appended from any thread; if they never are,
+   * `discardParts` them, or the collection of orphans does in time.
+   */
+  async stageParts(updates: Updates): Promise<Part[]> {
+    return Promise.all(splitUpdates(updates).map((u) => stagePart(this.#ctx, this.shardId, u)));
+  }
+
+  /** Deletes staged parts: after a definite refusal only, never after an error. */
+  async discardParts(parts: readonly Part[]): Promise<void> {
+    await Promise.all(parts.map((p) => (p.key === null ? undefined : this.#ctx.blob.delete(p.key))));
+  }
+
+  /**
+   * Appends if the upper is as expected. On a refusal the `updates` are gone and the given `parts` still the
+   * caller's. It throws when the outcome is unknown; then read the shard before anything else.
+   */
+  async compareAndAppend(writer: Fence, append: Append): Promise<AppendResult> {
+    await this.relieve();
+    const staged: Part[] = [];
+    for (const u of append.updates ?? []) staged.push(...(await this.stageParts(u)));
+    const parts = [...(append.parts ?? []), ...staged];
+    const outcome = await this.log.transact((s) => decideAppend(this.shardId, s, writer, append, parts));
+    if (outcome.kind === 'applied') {
+      this.maintainSoon();
+      return { kind: 'ok', seqno: outcome.seqno };
+    }
+    if (outcome.kind === 'unknown') throw unknownOutcome(this.shardId, outcome.cause);
+    await this.discardParts(staged);
+    return outcome.refusal;
+  }
+
+  // ---- reading ---------------------------------------------------------------------------------------------
+
+  /** What to read for the contents at `asOf`, once they are complete. */
+  async snapshot(asOf: Timestamp, options: { signal?: AbortSignal } = {}): Promise<Listing> {
+    return listSnapshot(this.#ctx, this.log, asOf, options.signal);
+  }
+
+  /** What follows `asOf`. Whoever listens holds the shard one step below the listen's frontier. */
+  async listen(asOf: Timestamp): Promise<Listen> {
+    checkReadable(this.shardId, this.log.state, asOf);
+    return new ShardListen(this.#ctx, this.log, asOf);
+  }
+
+  async hold(options: HoldOptions = {}): Promise<ReadHold> {
+    return acquireHold(this.#ctx, this.log, this.#leases, options);
+  }
+
+  /** Resolves with the upper once it has passed `t`. */
+  async waitForUpper(t: Timestamp, signal?: AbortSignal): Promise<Frontier> {
+    return (await this.log.waitFor((s) => s.upper > t, signal)).upper;
+  }
+
+  // ---- upkeep ----------------------------------------------------------------------------------------------
+
+  /** Merges batches while the plan says so, ends expired holds, deletes blobs that nobody needs. */
+  async maintain(): Promise<void> {
+    while (this.#maintenance !== null) await this.settle();
+    const run = maintain(this.#ctx, this.log, this.#leases.of(this.log));
+    this.#maintenance = run.finally(() => {
+      this.#maintenance = null;
+    });
+    await this.#maintenance;
+  }
+
+  /** Deletes blobs that were staged and never appended, once they are `graceMs` old. Gives their number. */
+  async collectGarbage(graceMs: number): Promise<number> {
+    await this.maintain();
+    return collectOrphans(this.#ctx, this.log, graceMs);
+  }
+
+  /** @internal Starts upkeep in the background if there is any. */
+  maintainSoon(): void {
+    if (this.#maintenance !== null) return;
+    const s = this.log.state;
+    if (planCompaction(s, this.#ctx.compaction) === null) return;
+    this.maintain().catch((error) => {
+      if (!losesAnswers(error)) this.#ctx.logger.error({ error, shardId: this.shardId }, 'compaction failed');
+      else this.#ctx.logger.warn({ error, shardId: this.shardId }, 'compaction was put off');
+    });
+  }
+
+  /** @internal Waits for upkeep when appends outrun it. */
+  async relieve(): Promise<void> {
+    if (this.#maintenance !== null && inlinePressure(this.log.state, this.#ctx.compaction) > PRESSURE_WAIT)
+      await this.#maintenance.catch(() => undefined);
+  }
+
+  /** @internal */
+  async settle(): Promise<void> {
+    await this.#maintenance?.catch(() => undefined);
+  }
+}
