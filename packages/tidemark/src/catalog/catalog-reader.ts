@@ -39,6 +39,8 @@ export interface RelationItem extends ItemBase {
   readonly query?: Query;
   /** Tables: the default of each column as an expression over no input, null for NULL. */
   readonly defaults?: readonly (ScalarExpr | null)[];
+  /** Their text, where there is one. */
+  readonly defaultSql?: readonly (string | null)[];
   /** materialized-view. */
   readonly cluster?: ClusterId;
 }
@@ -96,4 +98,5 @@ export interface CatalogReader {
   clusters(): Iterable<ClusterEntry>;
 }
 
-export const isRelation = (item: CatalogItem): item is RelationItem => item.kind !== 'index' && item.kind !== 'sink';
+export const isRelation = (item: CatalogItem): item is RelationItem =>
+  item.kind !== 'index' && item.kind !== 'sink';

@@ -1,0 +1,374 @@
+/**
+ * The catalog's own tables. Each says how an entity becomes rows; the environment keeps what it emitted for an entity and
+ * retracts exactly that. Tables whose rows come from controllers (`live`) are written by them through `LiveTable`.
+ */
+import { idClass } from '../../base/ids.ts';
+import { type Datum, oidOf, TYPES, type TypeName, typeToString } from '../../repr/types.ts';
+import { type CatalogItem, isRelation } from '../catalog-reader.ts';
+import type {
+  ClusterEntity,
+  CommentEntity,
+  DatabaseEntity,
+  LoadedItem,
+  ReplicaEntity,
+  SchemaEntity,
+} from '../entities.ts';
+import { type BuiltinColumn, type BuiltinRow, columns, keyOf, type SystemSchema } from './declare.ts';
+
+/** What rows are made of, by kind. */
+export interface RowSources {
+  readonly database: DatabaseEntity;
+  readonly schema: SchemaEntity;
+  readonly cluster: ClusterEntity;
+  readonly replica: ReplicaEntity;
+  readonly item: LoadedItem;
+  readonly comment: CommentEntity;
+  readonly type: TypeName;
+}
+
+export type RowSourceKind = keyof RowSources;
+
+export interface BuiltinTable {
+  readonly schema: SystemSchema;
+  readonly name: string;
+  readonly number: number;
+  readonly oid: number;
+  readonly doc: string;
+  readonly columns: readonly BuiltinColumn[];
+  readonly keys: readonly (readonly number[])[];
+  readonly rows: { readonly [K in RowSourceKind]?: (source: RowSources[K]) => readonly BuiltinRow[] };
+  /** Written by a controller while the environment runs. */
+  readonly live: boolean;
+}
+
+type Spec = Omit<BuiltinTable, 'keys' | 'live' | 'rows' | 'schema'> & {
+  readonly schema?: SystemSchema;
+  readonly key?: readonly string[];
+  readonly rows?: BuiltinTable['rows'];
+};
+
+function table({ key, schema = 'mz_catalog', rows, ...rest }: Spec): BuiltinTable {
+  return { ...rest, schema, rows: rows ?? {}, keys: keyOf(rest.columns, key), live: rows === undefined };
+}
+
+const ofKind =
+  (kind: CatalogItem['kind'], f: (l: LoadedItem) => readonly Datum[]) =>
+  (l: LoadedItem): readonly BuiltinRow[] =>
+    l.item.kind === kind ? [f(l)] : [];
+
+const base = (l: LoadedItem): Datum[] => [l.item.id, l.item.oid, l.schemaId, l.item.name.item];
+const createSql = (l: LoadedItem): Datum => (l.item.createSql === '' ? null : l.item.createSql);
+
+const OBJECT_COLUMNS = [
+  'id text | of the object',
+  'oid oid | for PostgreSQL clients',
+  'schema_id text | of its schema',
+  'name text',
+] as const;
+
+export const BUILTIN_TABLES = [
+  table({
+    name: 'mz_databases',
+    number: 1001,
+    oid: 21001,
+    doc: 'the databases',
+    columns: columns('id text', 'oid oid', 'name text'),
+    key: ['id'],
+    rows: { database: (d) => [[d.id, d.oid, d.name]] },
+  }),
+  table({
+    name: 'mz_schemas',
+    number: 1002,
+    oid: 21002,
+    doc: 'the schemas; system schemas belong to no database',
+    columns: columns('id text', 'oid oid', 'database_id text?', 'name text'),
+    key: ['id'],
+    rows: { schema: (s) => [[s.id, s.oid, s.databaseId, s.name]] },
+  }),
+  table({
+    name: 'mz_clusters',
+    number: 1003,
+    oid: 21003,
+    doc: 'the clusters',
+    columns: columns(
+      'id text',
+      'name text',
+      'size text? | of each replica, where the cluster manages them',
+      'introspection_interval interval? | NULL: introspection is off',
+      'introspection_debugging bool',
+    ),
+    key: ['id'],
+    rows: {
+      cluster: (c) => [
+        [
+          c.id,
+          c.name,
+          c.size,
+          c.introspectionIntervalMs === 0
+            ? null
+            : { months: 0, days: 0, micros: BigInt(c.introspectionIntervalMs) * 1000n },
+          c.introspectionDebugging,
+        ],
+      ],
+    },
+  }),
+  table({
+    name: 'mz_cluster_replicas',
+    number: 1004,
+    oid: 21004,
+    doc: 'the replicas of the clusters',
+    columns: columns(
+      'id text',
+      'name text',
+      'cluster_id text',
+      'size text',
+      'workers uint8 | worker threads',
+    ),
+    key: ['id'],
+    rows: { replica: (r) => [[r.id, r.name, r.clusterId, r.size, BigInt(r.workers)]] },
+  }),
+  table({
+    name: 'mz_tables',
+    number: 1005,
+    oid: 21005,
+    doc: 'tables of users, and the catalog relations that the environment writes',
+    columns: columns(...OBJECT_COLUMNS, 'create_sql text?'),
+    key: ['id'],
+    rows: {
+      item: (l) =>
+        l.item.kind === 'table' || l.item.kind === 'builtin-table' ? [[...base(l), createSql(l)]] : [],
+    },
+  }),
+  table({
+    name: 'mz_sources',
+    number: 1006,
+    oid: 21006,
+    doc: 'sources, and the log relations that each replica keeps about itself (type `log`)',
+    columns: columns(...OBJECT_COLUMNS, 'type text | file, log', 'create_sql text?'),
+    key: ['id'],
+    rows: {
+      item: (l) =>
+        l.item.kind === 'source'
+          ? [[...base(l), 'file', createSql(l)]]
+          : l.item.kind === 'log'
+            ? [[...base(l), 'log', null]]
+            : [],
+    },
+  }),
+  table({
+    name: 'mz_views',
+    number: 1007,
+    oid: 21007,
+    doc: 'views',
+    columns: columns(...OBJECT_COLUMNS, 'create_sql text?'),
+    key: ['id'],
+    rows: { item: ofKind('view', (l) => [...base(l), createSql(l)]) },
+  }),
+  table({
+    name: 'mz_materialized_views',
+    number: 1008,
+    oid: 21008,
+    doc: 'materialized views',
+    columns: columns(...OBJECT_COLUMNS, 'cluster_id text', 'create_sql text'),
+    key: ['id'],
+    rows: {
+      item: (l) =>
+        l.item.kind === 'materialized-view' ? [[...base(l), l.item.cluster!, l.item.createSql]] : [],
+    },
+  }),
+  table({
+    name: 'mz_indexes',
+    number: 1009,
+    oid: 21009,
+    doc: 'indexes',
+    columns: columns(
+      'id text',
+      'oid oid',
+      'name text',
+      'on_id text | what it arranges',
+      'cluster_id text',
+      'create_sql text?',
+    ),
+    key: ['id'],
+    rows: {
+      item: (l) =>
+        l.item.kind === 'index'
+          ? [[l.item.id, l.item.oid, l.item.name.item, l.item.on, l.item.cluster, createSql(l)]]
+          : [],
+    },
+  }),
+  table({
+    name: 'mz_index_columns',
+    number: 1010,
+    oid: 21010,
+    doc: 'the keys of indexes, in order',
+    columns: columns(
+      'index_id text',
+      'index_position uint8 | 1-based',
+      'on_position uint8? | 1-based column; NULL for an expression',
+      'nullable bool',
+    ),
+    key: ['index_id', 'index_position'],
+    rows: {
+      item: (l) =>
+        l.item.kind === 'index'
+          ? l.item.keys.map((k, i) => [
+              l.item.id,
+              BigInt(i + 1),
+              k.kind === 'column' ? BigInt(k.index + 1) : null,
+              true,
+            ])
+          : [],
+    },
+  }),
+  table({
+    name: 'mz_columns',
+    number: 1011,
+    oid: 21011,
+    doc: 'the columns of every relation',
+    columns: columns(
+      'id text | of the relation',
+      'name text',
+      'position uint8 | 1-based',
+      'nullable bool',
+      'type text | as SQL writes it',
+      'type_oid oid',
+      'type_mod int4 | -1 where the type takes none',
+      'default text?',
+    ),
+    key: ['id', 'position'],
+    rows: {
+      item: ({ item }) =>
+        isRelation(item)
+          ? item.desc.columns.map((c, i) => [
+              item.id,
+              c.name,
+              BigInt(i + 1),
+              c.nullable,
+              typeToString(c.type),
+              oidOf(c.type),
+              c.type.typmod === undefined ? -1 : c.type.typmod + 4,
+              item.defaultSql?.[i] ?? null,
+            ])
+          : [],
+    },
+  }),
+  table({
+    name: 'mz_types',
+    number: 1012,
+    oid: 21012,
+    doc: 'the data types',
+    columns: columns(
+      'oid oid',
+      'name text',
+      'category text',
+      'length int4 | bytes, -1 where it varies',
+      'element_oid oid | 0 unless an array',
+      'array_oid oid',
+      'sql_name text',
+    ),
+    key: ['oid'],
+    rows: {
+      type: (name) => {
+        const t = TYPES[name];
+        if (t.oid === 0) return [];
+        const own: BuiltinRow = [t.oid, name, t.category, t.len, 0, t.arrayOid, t.sqlName];
+        return t.arrayOid === 0
+          ? [own]
+          : [own, [t.arrayOid, `_${name}`, 'A', -1, t.oid, 0, `${t.sqlName}[]`]];
+      },
+    },
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_comments',
+    number: 1013,
+    oid: 21013,
+    doc: 'what COMMENT ON has said',
+    columns: columns(
+      'id text | of the object',
+      'object_type text',
+      'object_sub_id int4? | 1-based column',
+      'comment text',
+    ),
+    rows: { comment: (c) => [[c.objectId, c.objectType, c.column, c.comment]] },
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_object_dependencies',
+    number: 1014,
+    oid: 21014,
+    doc: 'which object names which',
+    columns: columns('object_id text', 'referenced_object_id text'),
+    key: ['object_id', 'referenced_object_id'],
+    rows: { item: ({ item }) => item.dependsOn.map((d) => [item.id, d]) },
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_object_global_ids',
+    number: 1015,
+    oid: 21015,
+    doc: 'under which ids the dataflows of an object are known',
+    columns: columns('id text', 'global_id text'),
+    key: ['id', 'global_id'],
+    rows: { item: ({ item }) => (idClass(item.id) === 'user' ? [[item.id, item.id]] : []) },
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_source_statuses',
+    number: 1016,
+    oid: 21016,
+    doc: 'whether a source has loaded: starting, running (loaded, its upper follows the clock) or stalled',
+    columns: columns(
+      'id text',
+      'name text',
+      'type text',
+      'last_status_change_at timestamptz',
+      'status text',
+      'error text?',
+    ),
+    key: ['id'],
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_source_statistics',
+    number: 1017,
+    oid: 21017,
+    doc: 'how far the load of a source has got',
+    columns: columns(
+      'id text',
+      'rows_read uint8 | rows decoded so far',
+      'rows_known uint8? | rows in the input, where its format says',
+      'bytes_received uint8',
+      'snapshot_committed bool | the load is durable',
+    ),
+    key: ['id'],
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_sessions',
+    number: 1018,
+    oid: 21018,
+    doc: 'the sessions now connected',
+    columns: columns(
+      'id uint8',
+      'role text',
+      'database text',
+      'application_name text',
+      'client_addr text?',
+      'connected_at timestamptz',
+    ),
+    key: ['id'],
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_cluster_replica_statuses',
+    number: 1019,
+    oid: 21019,
+    doc: 'whether a replica is connected: online, or offline with the reason',
+    columns: columns('replica_id text', 'status text', 'reason text?', 'updated_at timestamptz'),
+    key: ['replica_id'],
+  }),
+] as const satisfies readonly BuiltinTable[];
+
+export type BuiltinTableName = (typeof BUILTIN_TABLES)[number]['name'];
