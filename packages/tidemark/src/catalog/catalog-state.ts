@@ -3,10 +3,10 @@
  * cluster). One writer; readers run to completion between its changes, so each sees one state.
  */
 import { assert } from '../base/assert.ts';
-import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
+import type { ClusterId, GlobalId } from '../base/ids.ts';
 import { logIndexId } from '../base/ids.ts';
-import type { LoggingConfig } from '../compute/protocol.ts';
 import type { ScalarExpr } from '../expr/scalar.ts';
+import type { LoggingConfig } from '../introspection/logging-config.ts';
 import {
   LOG_NAMES,
   LOG_RELATIONS,
@@ -23,9 +23,7 @@ import {
   type DatabaseEntity,
   type Entity,
   entityKey,
-  type ItemEntity,
   type LoadedItem,
-  type ReplicaEntity,
   type SchemaEntity,
   type SequenceEntity,
 } from './entities.ts';

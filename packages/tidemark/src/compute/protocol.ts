@@ -6,8 +6,9 @@
  * Every command goes to every worker of the replica; responses come from each worker and carry its index.
  */
 import type { GlobalId } from '../base/ids.ts';
-import type { Mfp, ScalarExpr } from '../expr/scalar.ts';
+import type { Mfp } from '../expr/scalar.ts';
 import type { InstallReason, LifecycleStage, StartReason } from '../introspection/lifecycle.ts';
+import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { Lir, RowSetFinishing } from '../plan/lir.ts';
 import type { Batch } from '../repr/batch.ts';
 import type { RelationDesc, Row } from '../repr/types.ts';
@@ -85,14 +86,6 @@ export interface DataflowDescription {
 }
 
 // ---- Commands
-
-export interface LoggingConfig {
-  /** Milliseconds; 0: log indexes are installed, complete and empty. */
-  readonly intervalMs: number;
-  readonly debugging: boolean;
-  /** Log relation name -> id of its index on this cluster. */
-  readonly indexes: readonly { readonly log: string; readonly id: GlobalId }[];
-}
 
 /** Values that may change while a replica runs. */
 export interface Tunables {
@@ -221,11 +214,6 @@ export type Response =
       readonly message: string;
     }
   | { readonly kind: 'status'; readonly worker: number; readonly message: string };
-
-/** Literal key columns of a peek, as the planner found them. */
-export interface LiteralLookup {
-  readonly key: readonly ScalarExpr[];
-}
 
 /**
  * A connection to one replica. The controller holds this end; threads, an in-process host and TCP implement it.

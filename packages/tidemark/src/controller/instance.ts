@@ -10,13 +10,13 @@ import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type {
   Command,
   DataflowDescription,
-  LoggingConfig,
   PeekCommand,
   ReplicaConnection,
   Response,
   Tunables,
 } from '../compute/protocol.ts';
 import { PROTOCOL_VERSION } from '../compute/protocol.ts';
+import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { Batch } from '../repr/batch.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
