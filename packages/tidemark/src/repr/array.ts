@@ -102,7 +102,7 @@ class Scanner {
   space(): void {
     while (/\s/.test(this.text[this.at] ?? 'x')) this.at++;
   }
-  get peek(): string | undefined {
+  peek(): string | undefined {
     return this.text[this.at];
   }
 
@@ -124,7 +124,7 @@ class Scanner {
         out = this.#quoted();
         end = out.length;
         this.space();
-        const next = this.peek;
+        const next = this.peek();
         if (next !== ',' && next !== '}' && next !== undefined)
           throw this.fail('Incorrectly quoted array element.');
       } else if (c === '\\') {
@@ -138,7 +138,7 @@ class Scanner {
       }
     }
     const value = out.slice(0, end);
-    if (!quoted && value === '') throw this.fail(`Unexpected "${this.peek}" character.`);
+    if (!quoted && value === '') throw this.fail(`Unexpected "${this.peek()}" character.`);
     return !quoted && /^null$/i.test(value) ? null : value;
   }
 
@@ -163,7 +163,7 @@ export function parseArray(text: string, parse: Parse): SqlArray {
   const sc = new Scanner(text, 'array');
   sc.space();
   const bounds = parseBounds(sc);
-  if (sc.peek !== '{')
+  if (sc.peek() !== '{')
     throw sc.fail(
       bounds.length > 0
         ? 'Array contents must start with "{".'
@@ -173,7 +173,7 @@ export function parseArray(text: string, parse: Parse): SqlArray {
   const items: Datum[] = [];
   parseLevel(sc, 0, dims, items, parse, { leaf: -1 });
   sc.space();
-  if (sc.peek !== undefined) throw sc.fail('Junk after closing right brace.');
+  if (sc.peek() !== undefined) throw sc.fail('Junk after closing right brace.');
   if (items.length === 0) {
     if (bounds.length > 0) throw sc.fail('Specified array dimensions do not match array contents.');
     return EMPTY_ARRAY;
@@ -210,10 +210,10 @@ function parseBounds(sc: Scanner): { lower: number; upper: number }[] {
   }
   sc.space();
   if (out.length === 0) {
-    if (sc.peek === '[') throw sc.fail('"[" must introduce explicitly-specified array dimensions.');
+    if (sc.peek() === '[') throw sc.fail('"[" must introduce explicitly-specified array dimensions.');
     return out;
   }
-  if (sc.peek !== '=') throw sc.fail('Missing "=" after array dimensions.');
+  if (sc.peek() !== '=') throw sc.fail('Missing "=" after array dimensions.');
   sc.at++;
   sc.space();
   return out;
@@ -237,7 +237,7 @@ function parseLevel(
   let n = 0;
   for (;;) {
     sc.space();
-    const c = sc.peek;
+    const c = sc.peek();
     if (c === undefined) throw sc.fail('Unexpected end of input.');
     if (c === '}' && n === 0) break;
     if (c === '{') {
@@ -252,7 +252,7 @@ function parseLevel(
     }
     n++;
     sc.space();
-    const next = sc.peek;
+    const next = sc.peek();
     if (next === undefined) throw sc.fail('Unexpected end of input.');
     if (next === '}') break;
     if (next !== ',') throw sc.fail('Unexpected array element.');
@@ -268,25 +268,25 @@ function parseLevel(
 export function parseList(text: string, parse: Parse, nested: boolean): SqlList {
   const sc = new Scanner(text, 'list');
   sc.space();
-  if (sc.peek !== '{') throw sc.fail('List value must start with "{".');
+  if (sc.peek() !== '{') throw sc.fail('List value must start with "{".');
   sc.at++;
   const items: Datum[] = [];
   for (;;) {
     sc.space();
-    if (sc.peek === '}' && items.length === 0) break;
-    if (nested && sc.peek === '{') items.push(parse(nestedText(sc)));
+    if (sc.peek() === '}' && items.length === 0) break;
+    if (nested && sc.peek() === '{') items.push(parse(nestedText(sc)));
     else {
       const e = sc.element();
       items.push(e === null ? null : parse(e));
     }
     sc.space();
-    if (sc.peek === '}') break;
-    if (sc.peek !== ',') throw sc.fail('Unexpected list element.');
+    if (sc.peek() === '}') break;
+    if (sc.peek() !== ',') throw sc.fail('Unexpected list element.');
     sc.at++;
   }
   sc.at++;
   sc.space();
-  if (sc.peek !== undefined) throw sc.fail('Junk after closing right brace.');
+  if (sc.peek() !== undefined) throw sc.fail('Junk after closing right brace.');
   return new SqlList(items);
 }
 
