@@ -131,6 +131,7 @@ export function sameType(a: SqlType, b: SqlType): boolean {
 /** Whether a key of this type must be brought to canonical form first (see the head of this file). */
 export function needsCanon(t: SqlType): boolean {
   if (t.name === 'array' || t.name === 'list') return needsCanon(t.elem!);
+  if (t.name === 'record') return t.fields?.some(needsCanon) ?? false;
   // A declared scale makes every value of the column carry the same one.
   if (t.name === 'numeric') return t.typmod === undefined;
   return TYPES[t.name].canon;
@@ -155,8 +156,10 @@ export function typeToString(t: SqlType): string {
   if (t.name === 'list') return `${typeToString(t.elem!)} list`;
   const base = TYPES[t.name].sqlName;
   if (t.typmod === undefined) return base;
-  if (t.name === 'numeric') return `numeric(${t.typmod >> 16},${t.typmod & 0xffff})`;
+  if (t.name === 'numeric') return `numeric(${t.typmod >> 16},${((t.typmod & 0x7ff) ^ 1024) - 1024})`; // the scale has a sign in 11 bits
   if (t.name === 'varchar' || t.name === 'bpchar') return `${base}(${t.typmod})`;
+  if (t.name === 'time' || t.name === 'timestamp' || t.name === 'timestamptz')
+    return base.replace(' ', `(${t.typmod}) `);
   return base;
 }
 

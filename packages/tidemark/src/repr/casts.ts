@@ -1,0 +1,177 @@
+/**
+ * The cast table: which type becomes which, in what context, and how. `findCast` also derives what PostgreSQL
+ * derives: text to and from everything through the types' text forms, arrays element by element, the length and
+ * precision of the target.
+ *
+ * Rounding: float to integer half to even, numeric to integer half away from zero. A value that the target cannot
+ * hold is an error of its row (22003 and its kin), never a wrap.
+ */
+import { SqlError } from '../base/error.ts';
+import { SqlArray, SqlList } from './array.ts';
+import { CASTS, type CastContext, type CastFunction, type CastRow } from './cast-table.ts';
+import { type Column, ColumnBuilder, isNull, nullColumn } from './column.ts';
+import { datumAt, pushDatum } from './datum.ts';
+import { type FormatContext, parseText, textOf } from './format.ts';
+import { type Datum, kindOf, type SqlType, sameType, TYPES, type TypeName, typeToString } from './types.ts';
+import { applyTypmod } from './typmod.ts';
+
+export type { CastContext };
+
+export interface Cast {
+  readonly from: SqlType;
+  readonly to: SqlType;
+  /** The weakest context in which it applies. */
+  readonly context: CastContext;
+  /** The cells stay as they are. */
+  readonly binary: boolean;
+  /** Of a datum that is not NULL; `explicit` decides what happens to text that is too long. */
+  readonly apply: (d: Datum, ctx: FormatContext) => Datum;
+}
+
+const STRENGTH: Record<CastContext, number> = { implicit: 0, assignment: 1, explicit: 2 };
+
+/** Whether a cast of context `weakest` may be used where `wanted` is written. */
+export const castAllowed = (weakest: CastContext, wanted: CastContext): boolean =>
+  STRENGTH[weakest] <= STRENGTH[wanted];
+
+const key = (from: TypeName, to: TypeName): string => `${from}>${to}`;
+const table = new Map<string, CastRow>();
+for (const r of CASTS) table.set(key(r[0], r[1]), r);
+
+const isText = (t: SqlType): boolean =>
+  t.name === 'text' || t.name === 'varchar' || t.name === 'bpchar' || t.name === 'name';
+
+/** The cast without the target's typmod; undefined when there is none. */
+function baseCast(from: SqlType, to: SqlType): { context: CastContext; fn: CastFunction | null } | undefined {
+  if (sameType(from, to)) return { context: 'implicit', fn: null };
+  if (from.name === 'unknown') return { context: 'implicit', fn: throughText(from, to) };
+  const r = table.get(key(from.name, to.name));
+  if (r !== undefined) return { context: r[2], fn: r[3] };
+  if ((from.name === 'array' && to.name === 'array') || (from.name === 'list' && to.name === 'list')) {
+    const elem = baseCast(from.elem!, to.elem!);
+    if (elem === undefined) return undefined;
+    return { context: elem.context, fn: elementwise(elem.fn) };
+  }
+  if (from.name === 'array' && to.name === 'list') {
+    const elem = baseCast(from.elem!, to.elem!);
+    if (elem === undefined) return undefined;
+    const items = elementwise(elem.fn);
+    return { context: 'explicit', fn: (d, ctx) => new SqlList((items(d, ctx) as SqlArray).items) };
+  }
+  if (from.name === 'void' || to.name === 'void') return undefined;
+  // Input and output functions cast to and from the string types: out by assignment, in only when asked.
+  if (isText(to)) return { context: 'assignment', fn: throughText(from, to) };
+  if (isText(from) && to.name !== 'record') return { context: 'explicit', fn: throughText(from, to) };
+  return undefined;
+}
+
+function throughText(from: SqlType, to: SqlType): CastFunction {
+  const bare: SqlType = to.typmod === undefined ? to : withoutTypmod(to);
+  return (d, ctx) => parseText(bare, textOf(from, d, ctx), ctx);
+}
+
+function withoutTypmod(t: SqlType): SqlType {
+  const { typmod: _, ...rest } = t;
+  return rest;
+}
+
+function elementwise(fn: CastFunction | null): CastFunction {
+  if (fn === null) return (d) => d;
+  return (d, ctx) => {
+    const each = (x: Datum): Datum => (x === null ? null : fn(x, ctx));
+    if (d instanceof SqlList) return new SqlList(d.items.map(each));
+    const a = d as SqlArray;
+    return new SqlArray(a.dims, a.lowers, a.items.map(each));
+  };
+}
+
+/**
+ * The cast from one type to another; undefined if there is none. `explicit` says that the user wrote it, which
+ * matters to `varchar(n)` and `char(n)`.
+ */
+export function findCast(from: SqlType, to: SqlType, explicit = true): Cast | undefined {
+  const base = baseCast(from, to);
+  if (base === undefined) return undefined;
+  const target = to.elem ?? to;
+  const source = from.elem ?? from;
+  const bound = target.typmod !== undefined && !(sameType(from, to) && source.typmod === target.typmod);
+  const { context, fn } = base;
+  if (fn === null && !bound) return { from, to, context, binary: true, apply: (d) => d };
+  const limit: CastFunction = bound ? elementLimit(to, explicit) : (d) => d;
+  return {
+    from,
+    to,
+    context,
+    binary: false,
+    apply: fn === null ? limit : bound ? (d, ctx) => limit(fn(d, ctx), ctx) : fn,
+  };
+}
+
+function elementLimit(to: SqlType, explicit: boolean): CastFunction {
+  if (to.elem === undefined) return (d) => applyTypmod(to, d, explicit);
+  return elementwise((d) => applyTypmod(to.elem!, d, explicit));
+}
+
+export const cannotCast = (from: SqlType, to: SqlType): SqlError =>
+  new SqlError('cannot_coerce', `cannot cast type ${typeToString(from)} to ${typeToString(to)}`);
+
+// --- columns
+
+export interface CastResult {
+  readonly column: Column;
+  /** Rows that failed, ascending; their cells are NULL. */
+  readonly errors: readonly { readonly row: number; readonly error: SqlError }[];
+}
+
+const NO_ERRORS: CastResult['errors'] = [];
+
+/** The whole column. Kernels for the common fixed kinds; the rest goes through datums. */
+export function castColumn(cast: Cast, c: Column, ctx: FormatContext): CastResult {
+  if (cast.binary) return { column: c, errors: NO_ERRORS };
+  const kernel = widen(cast, c);
+  if (kernel !== null) return { column: kernel, errors: NO_ERRORS };
+  const b = new ColumnBuilder(kindOf(cast.to), c.length);
+  const errors: { row: number; error: SqlError }[] = [];
+  for (let i = 0; i < c.length; i++) {
+    if (isNull(c, i)) {
+      b.pushNull();
+      continue;
+    }
+    try {
+      pushDatum(cast.to, b, cast.apply(datumAt(cast.from, c, i), ctx));
+    } catch (e) {
+      if (!(e instanceof SqlError)) throw e;
+      errors.push({ row: i, error: e });
+      b.pushNull();
+    }
+  }
+  return { column: b.finish(), errors: errors.length === 0 ? NO_ERRORS : errors };
+}
+
+/** Integer widenings cannot fail: a loop over typed arrays. */
+function widen(cast: Cast, c: Column): Column | null {
+  if (cast.to.typmod !== undefined) return null;
+  const from = cast.from.name;
+  const to = cast.to.name;
+  const small = from === 'int2' || from === 'int4' || from === 'uint2';
+  if (!small) return null;
+  const n = c.length;
+  if (to === 'int8' || to === 'uint8') {
+    if (to === 'uint8' && from !== 'uint2') return null;
+    const src = c.values as Int32Array;
+    const values = new Int32Array(2 * n);
+    for (let i = 0; i < n; i++) {
+      const v = src[i]!;
+      values[2 * i] = v;
+      values[2 * i + 1] = v >> 31;
+    }
+    return { ...nullColumn('i64', 0), length: n, validity: c.validity, values };
+  }
+  if (to === 'float8' || (to === 'float4' && from !== 'int4') || (to === 'uint4' && from === 'uint2')) {
+    const values = new Float64Array(n);
+    for (let i = 0; i < n; i++) values[i] = c.values[i]!;
+    return { ...nullColumn('f64', 0), length: n, validity: c.validity, values };
+  }
+  if (to === 'int4' && from !== 'int4') return c;
+  return null;
+}
