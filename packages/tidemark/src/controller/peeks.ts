@@ -10,7 +10,7 @@ import type { PeekCommand, PeekResponse } from '../compute/protocol.ts';
 import type { RowSetFinishing } from '../plan/lir.ts';
 import { type Batch, concatBatches, diffAt, emptyBatch, gatherBatch } from '../repr/batch.ts';
 import { sortIndices } from '../repr/compare.ts';
-import { kindOf } from '../repr/types.ts';
+import { kindOf, type SqlType } from '../repr/types.ts';
 
 interface PendingPeek {
   readonly command: PeekCommand;
@@ -106,22 +106,16 @@ function finish(command: PeekCommand, parts: readonly Batch[]): Batch {
  * Order, offset and limit by multiplicity, projection. Diffs of the result are multiplicities; rows stay
  * consolidated, so that a million equal rows are one.
  */
-export function finishRows(
-  rows: Batch,
-  types: readonly import('../repr/types.ts').SqlType[],
-  f: RowSetFinishing,
-): Batch {
+export function finishRows(rows: Batch, types: readonly SqlType[], f: RowSetFinishing): Batch {
   const project = (b: Batch): Batch => ({ ...b, columns: f.project.map((p) => b.columns[p]!) });
   if (f.orderBy.length === 0 && f.limit === null && f.offset === 0) return project(rows);
-  const order = sortIndices(
-    rows.length,
-    f.orderBy.map((o) => ({
-      column: rows.columns[o.column]!,
-      type: types[o.column]!,
-      desc: o.desc,
-      nullsFirst: o.nullsFirst,
-    })),
-  );
+  const keys = f.orderBy.map(({ column, desc, nullsFirst }) => ({
+    column: rows.columns[column]!,
+    type: types[column]!,
+    desc,
+    nullsFirst,
+  }));
+  const order = sortIndices(keys, rows.length);
   const indices = new Int32Array(rows.length);
   const diffs = new Float64Array(rows.length);
   let skip = f.offset;

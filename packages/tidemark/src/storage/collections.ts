@@ -1,0 +1,146 @@
+/**
+ * The shards that the environment reads and writes: one durable hold each, under one name, so that a restart finds
+ * everything as readable as it was. In memory any number of holds stand behind it.
+ *
+ * The hold follows the least of its readers and of the policy (one second behind the lesser of upper and now), lazily:
+ * every move costs a transaction, and being late only keeps a little history longer.
+ */
+import { assert } from '../base/assert.ts';
+import type { Clock, Logger } from '../base/clock.ts';
+import type { GlobalId } from '../base/ids.ts';
+import type { Shard } from '../persist/shard.ts';
+import type { ReadHold } from '../persist/shard-types.ts';
+import type { Stores } from '../persist/shards.ts';
+import { type Hold, HoldSet } from '../time/hold-set.ts';
+import type { Frontier } from '../time/timestamp.ts';
+import type { ShardCollections } from './shard-collections.ts';
+
+const COMPACTION_LAG_MS = 1000;
+/** The durable hold moves when it can move this far. */
+const HOLD_STEP_MS = 5000;
+const HOLD_NAME = 'environment';
+
+interface Entry {
+  readonly shard: Shard;
+  readonly durable: ReadHold;
+  readonly holds: HoldSet;
+  readonly stopWatching: () => void;
+  upper: Frontier;
+  since: Frontier;
+  moving: boolean;
+}
+
+export class Collections implements ShardCollections {
+  readonly #entries = new Map<GlobalId, Entry>();
+  readonly #listeners = new Set<(id: GlobalId, upper: Frontier) => void>();
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+
+  constructor(options: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+  }
+
+  /** Begins to follow a shard under a collection's id. `watch` is the watch of the shard's own store. */
+  async add(id: GlobalId, shard: Shard, watch: Stores['watch']): Promise<void> {
+    assert(!this.#entries.has(id), `collection ${id} is added once`);
+    const durable = await shard.hold({ durableName: HOLD_NAME });
+    const entry: Entry = {
+      shard,
+      durable,
+      holds: new HoldSet(),
+      stopWatching: watch.subscribe(shard.shardId, (n) => this.#moved(id, n.upper)),
+      upper: shard.upper,
+      since: durable.since,
+      moving: false,
+    };
+    this.#entries.set(id, entry);
+  }
+
+  #moved(id: GlobalId, upper: Frontier): void {
+    const e = this.#entries.get(id);
+    if (e === undefined || upper <= e.upper) return;
+    e.upper = upper;
+    for (const f of [...this.#listeners]) f(id, upper);
+  }
+
+  /** Forgets the collection; what its shard holds is the caller's to remove. */
+  remove(id: GlobalId): Shard | undefined {
+    const e = this.#entries.get(id);
+    if (e === undefined) return undefined;
+    this.#entries.delete(id);
+    e.stopWatching();
+    return e.shard;
+  }
+
+  has(id: GlobalId): boolean {
+    return this.#entries.has(id);
+  }
+
+  shard(id: GlobalId): Shard {
+    return this.#entry(id).shard;
+  }
+
+  shardOf(id: GlobalId): string {
+    return this.#entry(id).shard.shardId;
+  }
+
+  upper(id: GlobalId): Frontier {
+    return this.#entry(id).upper;
+  }
+
+  since(id: GlobalId): Frontier {
+    return this.#entry(id).since;
+  }
+
+  #entry(id: GlobalId): Entry {
+    const e = this.#entries.get(id);
+    assert(e !== undefined, `collection ${id} is in a shard`);
+    return e;
+  }
+
+  hold(id: GlobalId, at?: Frontier): Hold {
+    const e = this.#entry(id);
+    const t = at ?? e.since;
+    assert(t >= e.since, `a hold on ${id} at ${t} is not before its since ${e.since}`);
+    return e.holds.acquire(t);
+  }
+
+  onUpper(listener: (id: GlobalId, upper: Frontier) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Lets history go that nobody reads any more. Called now and then. */
+  maintain(): void {
+    const now = this.#clock.nowMs();
+    for (const [id, e] of this.#entries) {
+      const policy = Math.floor(Math.min(e.upper, now)) - COMPACTION_LAG_MS;
+      const since = Math.min(policy, e.holds.least);
+      if (since < e.since + HOLD_STEP_MS || e.moving) continue;
+      // In memory first: a hold taken from now on must not ask for what is being given up.
+      e.since = since;
+      e.moving = true;
+      void e.durable
+        .downgrade(since)
+        .catch((error: unknown) => {
+          if (this.#entries.has(id)) this.#logger.warn({ id, error }, 'a read hold did not move');
+        })
+        .finally(() => {
+          e.moving = false;
+        });
+    }
+  }
+
+  /** Holds that readers have, over all collections; for tests and the teardown check. */
+  get holds(): number {
+    let n = 0;
+    for (const e of this.#entries.values()) n += e.holds.size;
+    return n;
+  }
+
+  close(): void {
+    for (const e of this.#entries.values()) e.stopWatching();
+    this.#entries.clear();
+  }
+}
