@@ -81,6 +81,8 @@ function between(from: Numeral, to: Numeral): CastFunction {
       if (to === 'numeric')
         return is64(from) ? (d) => numericFromBig(d as bigint) : (d) => numericFromInt(d as number);
       if (to === 'float4' || to === 'float8') return (d) => toFloat(to, Number(d));
+      // The same 32 bits, read without a sign.
+      if (to === 'oid' && !is64(from)) return (d) => (d as number) >>> 0;
       return (d) => toInt(to, BigInt(d as number | bigint));
   }
 }

@@ -12,7 +12,7 @@ import { CASTS, type CastContext, type CastFunction, type CastRow } from './cast
 import { type Column, ColumnBuilder, isNull, nullColumn } from './column.ts';
 import { datumAt, pushDatum } from './datum.ts';
 import { type FormatContext, parseText, textOf } from './format.ts';
-import { type Datum, kindOf, type SqlType, sameType, TYPES, type TypeName, typeToString } from './types.ts';
+import { type Datum, kindOf, type SqlType, sameType, type TypeName, typeToString } from './types.ts';
 import { applyTypmod } from './typmod.ts';
 
 export type { CastContext };
