@@ -1,0 +1,257 @@
+/**
+ * A data directory on this machine:
+ *
+ *     FORMAT         the version of everything in it
+ *     lock.db        held exclusively by the one process that writes; the kernel lets go when it dies
+ *     owner.json     who that is, for the message to a second one
+ *     consensus.db   consensus, by any number of connections
+ *     parts/         blobs
+ *
+ * The lock is SQLite's: Node has no call for file locks, and this one dies with its process, `kill -9` included.
+ * The environment's generation and the number of its start stand in consensus: a writable open counts a start,
+ * which fences the starts before it; a generation is raised by promotion alone.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdir, open, readdir, rename } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { SqlError } from '../base/error.ts';
+import type { Consensus } from '../persist/consensus.ts';
+import { DiskBlob, syncDirectory } from './disk-blob.ts';
+import { ioError, isMissing } from './io-error.ts';
+import { SqliteConsensus } from './sqlite-consensus.ts';
+
+export const FORMAT_VERSION = 1;
+const FORMAT_LINE = /^tidemark data directory, format (\d+)\n$/;
+const OWN_NAMES = new Set(['lock.db', 'lock.db-journal', 'owner.json', 'FORMAT.tmp']);
+
+/** Key = the version it starts from. Each step leaves the directory readable by the version after it. */
+const UPGRADES: Readonly<Record<number, (path: string) => Promise<void>>> = {};
+
+/** Which run of the engine this is. */
+export interface Epoch {
+  readonly generation: number;
+  readonly start: number;
+}
+
+const EPOCH_KEY = 'environment';
+
+export interface DataDirOptions {
+  /** Reads only, beside a process that writes: takes no lock and counts no start. */
+  readonly readOnly?: boolean;
+}
+
+export class DataDir {
+  readonly path: string;
+  readonly blob: DiskBlob;
+  readonly consensus: SqliteConsensus;
+  #lock: Lock | null;
+  #epoch: Epoch;
+
+  private constructor(path: string, lock: Lock | null, consensus: SqliteConsensus, epoch: Epoch) {
+    this.path = path;
+    this.blob = new DiskBlob(partsPath(path));
+    this.consensus = consensus;
+    this.#lock = lock;
+    this.#epoch = epoch;
+  }
+
+  /** Opens the directory, making it if it is missing or empty. */
+  static async open(path: string, options: DataDirOptions = {}): Promise<DataDir> {
+    const readOnly = options.readOnly ?? false;
+    if (readOnly) {
+      checkFormat(path, await readFormat(path));
+      const consensus = new SqliteConsensus(consensusPath(path));
+      return new DataDir(path, null, consensus, (await readEpoch(consensus)) ?? { generation: 1, start: 0 });
+    }
+    await mkdir(path, { recursive: true }).catch((e) => {
+      throw ioError(`data directory ${path} could not be made`, e);
+    });
+    await refuseStrangers(path);
+    const lock = takeLock(path);
+    try {
+      await upgrade(path);
+      const consensus = new SqliteConsensus(consensusPath(path));
+      const epoch = await countStart(consensus);
+      const dir = new DataDir(path, lock, consensus, epoch);
+      await dir.blob.clean();
+      return dir;
+    } catch (e) {
+      lock.release();
+      throw e;
+    }
+  }
+
+  get epoch(): Epoch {
+    return this.#epoch;
+  }
+
+  get writable(): boolean {
+    return this.#lock !== null;
+  }
+
+  /**
+   * Makes a read-only opener the writer, under a new generation. The generation is raised first, which ends the
+   * old writer when it learns of it; the lock follows when that has let go, so a caller tries again until its
+   * patience ends.
+   */
+  async promote(): Promise<Epoch> {
+    if (this.#lock !== null) return this.#epoch;
+    const generation = this.#epoch.generation + 1;
+    await writeEpoch(this.consensus, (e) =>
+      e !== null && e.generation >= generation ? e : { generation, start: 0 },
+    );
+    const lock = takeLock(this.path);
+    this.#lock = lock;
+    this.#epoch = await countStart(this.consensus);
+    await this.blob.clean();
+    return this.#epoch;
+  }
+
+  close(): void {
+    this.consensus.close();
+    this.#lock?.release();
+    this.#lock = null;
+  }
+}
+
+/** What a worker thread opens by itself. */
+export const consensusPath = (path: string): string => join(path, 'consensus.db');
+export const partsPath = (path: string): string => join(path, 'parts');
+
+// ---- lock -----------------------------------------------------------------------------------------------------
+
+interface Lock {
+  release(): void;
+}
+
+function takeLock(path: string): Lock {
+  const owner = join(path, 'owner.json');
+  let db: DatabaseSync;
+  try {
+    db = new DatabaseSync(join(path, 'lock.db'));
+  } catch (e) {
+    throw ioError(`data directory ${path} could not be locked`, e);
+  }
+  try {
+    db.exec('PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+  } catch (e) {
+    db.close();
+    if (((e as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY) throw inUse(path, owner);
+    throw ioError(`data directory ${path} could not be locked`, e);
+  }
+  const about = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
+  try {
+    writeFileSync(owner, `${JSON.stringify(about)}\n`);
+  } catch (e) {
+    db.close();
+    throw ioError(`data directory ${path} could not be locked`, e);
+  }
+  return { release: () => db.close() };
+}
+
+const SQLITE_BUSY = 5;
+
+function inUse(path: string, owner: string): SqlError {
+  let detail: string | undefined;
+  try {
+    const { pid, host, since } = JSON.parse(readFileSync(owner, 'utf8')) as Record<string, unknown>;
+    detail = `process ${String(pid)} on ${String(host)} holds it since ${String(since)}`;
+  } catch {
+    // Its owner is just about to write who it is.
+  }
+  return new SqlError('object_in_use', `data directory ${path} is in use by another process`, {
+    detail,
+    hint: 'stop that process first, or open the directory read-only and promote it',
+  });
+}
+
+// ---- format ---------------------------------------------------------------------------------------------------
+
+async function readFormat(path: string): Promise<string | null> {
+  try {
+    return readFileSync(join(path, 'FORMAT'), 'utf8');
+  } catch (e) {
+    if (isMissing(e)) return null;
+    throw ioError(`data directory ${path} could not be read`, e);
+  }
+}
+
+/** The version that a FORMAT file states. */
+function checkFormat(path: string, text: string | null): number {
+  const version = Number(FORMAT_LINE.exec(text ?? '')?.[1] ?? Number.NaN);
+  if (Number.isNaN(version)) throw stranger(path);
+  if (version > FORMAT_VERSION)
+    throw new SqlError(
+      'object_not_in_prerequisite_state',
+      `data directory ${path} has format ${version}, and this version knows formats up to ${FORMAT_VERSION}`,
+      { hint: 'open it with the version that wrote it, or a later one' },
+    );
+  return version;
+}
+
+const stranger = (path: string): SqlError =>
+  new SqlError('undefined_file', `${path} is not a data directory`, {
+    detail: 'it has no FORMAT file that this version understands',
+  });
+
+/** A directory that is neither ours nor empty is left alone. */
+async function refuseStrangers(path: string): Promise<void> {
+  const text = await readFormat(path);
+  if (text !== null) checkFormat(path, text);
+  else if ((await readdir(path)).some((name) => !OWN_NAMES.has(name))) throw stranger(path);
+}
+
+async function upgrade(path: string): Promise<void> {
+  const text = await readFormat(path);
+  let version = text === null ? FORMAT_VERSION : checkFormat(path, text);
+  if (text === null) {
+    mkdirSync(partsPath(path), { recursive: true });
+    await writeFormat(path, version);
+  }
+  for (; version < FORMAT_VERSION; version++) {
+    const step = UPGRADES[version];
+    if (step === undefined)
+      throw new SqlError(
+        'object_not_in_prerequisite_state',
+        `data directory ${path} has format ${version}, which is too old`,
+      );
+    await step(path);
+    await writeFormat(path, version + 1);
+  }
+}
+
+async function writeFormat(path: string, version: number): Promise<void> {
+  const file = await open(join(path, 'FORMAT.tmp'), 'w');
+  try {
+    await file.writeFile(`tidemark data directory, format ${version}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(join(path, 'FORMAT.tmp'), join(path, 'FORMAT'));
+  await syncDirectory(path);
+}
+
+// ---- epoch ----------------------------------------------------------------------------------------------------
+
+async function readEpoch(consensus: Consensus): Promise<Epoch | null> {
+  const head = await consensus.head(EPOCH_KEY);
+  return head === null ? null : (JSON.parse(new TextDecoder().decode(head.value)) as Epoch);
+}
+
+async function writeEpoch(consensus: Consensus, next: (current: Epoch | null) => Epoch): Promise<Epoch> {
+  for (;;) {
+    const head = await consensus.head(EPOCH_KEY);
+    const current = head === null ? null : (JSON.parse(new TextDecoder().decode(head.value)) as Epoch);
+    const epoch = next(current);
+    const value = new TextEncoder().encode(JSON.stringify(epoch));
+    const op = { key: EPOCH_KEY, expected: head?.seqno ?? null, value, reset: true };
+    const [result] = await consensus.compareAndSet([op], 'each');
+    if (result!.applied) return epoch;
+  }
+}
+
+const countStart = (consensus: Consensus): Promise<Epoch> =>
+  writeEpoch(consensus, (e) => ({ generation: e?.generation ?? 1, start: (e?.start ?? 0) + 1 }));
