@@ -8,7 +8,7 @@
  */
 import type { Column } from '../repr/column.ts';
 import type { Datum, SqlType, TypeName } from '../repr/types.ts';
-import type { EvalError, ScalarExpr } from './scalar.ts';
+import type { EvalError as RowError, ScalarExpr } from './scalar.ts';
 
 /**
  * An argument type or a family of them.
@@ -74,7 +74,7 @@ export interface Vec {
 }
 
 /** Errors by row number. */
-export type RowErrors = Map<number, EvalError>;
+export type RowErrors = Map<number, RowError>;
 
 /** One call of a kernel over n rows. */
 export interface KernelCall {
@@ -90,7 +90,7 @@ export interface KernelCall {
   readonly validity: Uint8Array<ArrayBuffer> | null;
   readonly context: EvalContext;
   /** Records the error of a row; the first of a row counts. */
-  fail(row: number, error: EvalError): void;
+  fail(row: number, error: RowError): void;
 }
 
 /** Yields n rows of the kind of `call.type`. */

@@ -1,0 +1,1 @@
+import type { AggregateDef } from './functions.ts'; export const AGGREGATES: readonly AggregateDef[] = [];

@@ -1,0 +1,17 @@
+/** Every function of the dialect. */
+import type { FunctionDef } from '../functions.ts';
+import { ARITHMETIC } from './arithmetic.ts';
+import { CAST_FUNCTIONS } from './casts.ts';
+import { COMPARISON } from './comparison.ts';
+import { MATH } from './math.ts';
+import { PATTERN } from './pattern.ts';
+import { TEXT } from './text.ts';
+
+export const FUNCTIONS: readonly FunctionDef[] = [
+  ...ARITHMETIC,
+  ...COMPARISON,
+  ...MATH,
+  ...TEXT,
+  ...PATTERN,
+  ...CAST_FUNCTIONS,
+];

@@ -1,0 +1,1 @@
+import type { TableFunctionDef } from './functions.ts'; export const TABLE_FUNCTIONS: readonly TableFunctionDef[] = [];
