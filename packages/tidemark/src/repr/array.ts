@@ -210,7 +210,12 @@ function parseBounds(sc: Scanner): { lower: number; upper: number }[] {
   }
   sc.space();
   if (out.length === 0) {
-    if (sc.peek() === '[') throw sc.fail('"[" must introduce explicitly-specified array dimensions.');
+    if (sc.peek() === '[')
+      throw sc.fail(
+        /^\[\s*[+-]?\d/.test(sc.text.slice(sc.at))
+          ? 'Missing "]" after array dimensions.'
+          : '"[" must introduce explicitly-specified array dimensions.',
+      );
     return out;
   }
   if (sc.peek() !== '=') throw sc.fail('Missing "=" after array dimensions.');

@@ -31,7 +31,8 @@ import {
 } from './numeric.ts';
 import { INT_RANGE, outOfRange } from './scalars.ts';
 import { truncateBytes } from './text.ts';
-import { type Datum, TYPES, type TypeName } from './types.ts';
+import { type Datum, TYPES, type TypeName, type } from './types.ts';
+import { encodeBinary } from './wire.ts';
 
 export type CastContext = 'implicit' | 'assignment' | 'explicit';
 export type CastFunction = (d: Datum, ctx: FormatContext) => Datum;
@@ -83,6 +84,7 @@ function between(from: Numeral, to: Numeral): CastFunction {
       if (to === 'float4' || to === 'float8') return (d) => toFloat(to, Number(d));
       // The same 32 bits, read without a sign.
       if (to === 'oid' && !is64(from)) return (d) => (d as number) >>> 0;
+      if (from === 'oid' && to === 'int4') return (d) => (d as number) | 0;
       return (d) => toInt(to, BigInt(d as number | bigint));
   }
 }
@@ -297,6 +299,28 @@ const TEXTS: readonly CastRow[] = [
   ['int4', 'char', 'explicit', (d) => ((d as number) === 0 ? '' : String.fromCharCode((d as number) & 0x7f))],
 ];
 
+const INT_BYTES = { int2: 2, int4: 4, int8: 8 } as const;
+
+/** Integers as their bytes, most significant first; fewer bytes read as an unsigned number. */
+function* byteRows(): Generator<CastRow> {
+  for (const name of ['int2', 'int4', 'int8'] as const) {
+    const width = INT_BYTES[name];
+    yield [name, 'bytea', 'explicit', (d) => encodeBinary(type(name), d)];
+    yield [
+      'bytea',
+      name,
+      'explicit',
+      (d) => {
+        const b = d as Uint8Array;
+        if (b.length > width) throw outOfRange(name);
+        let v = 0n;
+        for (const x of b) v = (v << 8n) | BigInt(x);
+        return toInt(name, BigInt.asIntN(width * 8, v));
+      },
+    ];
+  }
+}
+
 const BOOLS: readonly CastRow[] = [
   ['bool', 'int4', 'explicit', (d) => (d ? 1 : 0)],
   ['int4', 'bool', 'explicit', (d) => d !== 0],
@@ -311,5 +335,6 @@ export const CASTS: readonly CastRow[] = [
   ...TIMES,
   ...jsonRows(),
   ...TEXTS,
+  ...byteRows(),
   ...BOOLS,
 ];

@@ -166,10 +166,10 @@ const infiniteField = (field: string, positive: boolean): Numeric | null =>
 export function extractDate(word: string, days: number): Numeric | null {
   const field = fieldOf(word);
   if (field === undefined) throw unknownField(word, 'date');
-  if (days === DATE_INFINITY || days === DATE_NEG_INFINITY) return infiniteField(field, days > 0);
-  if (field === 'epoch') return numericFromInt(days * 86400);
-  const v = dayField(field, days);
+  const infinite = days === DATE_INFINITY || days === DATE_NEG_INFINITY;
+  const v = field === 'epoch' ? days * 86400 : dayField(field, infinite ? 0 : days);
   if (v === undefined) throw fieldUnsupported(word, 'date');
+  if (infinite) return infiniteField(field, days > 0);
   return numericFromInt(v);
 }
 
@@ -239,6 +239,11 @@ const CLOCK_UNITS: Readonly<Record<string, number>> = {
   hour: MICROS_PER_HOUR,
 };
 
+/** Fields of `extract` that `date_trunc` does not even recognize. */
+const NOT_CUT = new Set(['dow', 'isodow', 'doy', 'isoyear', 'julian', 'epoch']);
+const cannotCut = (field: string, word: string, type: FieldType): SqlError =>
+  NOT_CUT.has(field) ? unknownField(word, type) : fieldUnsupported(word, type);
+
 /** First year of the decade, century or millennium. */
 function truncYear(field: string, y: number): number {
   switch (field) {
@@ -283,7 +288,7 @@ export function truncTimestamp(word: string, t: Micros): bigint {
   const field = fieldOf(word);
   if (field === undefined) throw unknownField(word, 'timestamp');
   const m = truncMoment(field, isInfinite(t) ? { days: 0, micros: 0 } : toMoment(t));
-  if (m === undefined) throw fieldUnsupported(word, 'timestamp');
+  if (m === undefined) throw cannotCut(field, word, 'timestamp');
   return isInfinite(t) ? infinite(t) : fromMoment(m.days, m.micros);
 }
 
@@ -300,7 +305,7 @@ export function truncTimestamptz(word: string, t: Micros, zone: TimeZone): bigin
   if (field === undefined) throw unknownField(word, 'timestamptz');
   const local = isInfinite(t) ? { days: 0, micros: 0 } : localMoment(t, zone);
   const m = truncMoment(field, local);
-  if (m === undefined) throw fieldUnsupported(word, 'timestamptz');
+  if (m === undefined) throw cannotCut(field, word, 'timestamptz');
   if (isInfinite(t)) return infinite(t);
   // Within the day the offset stays; a new day may have another.
   if (Object.hasOwn(CLOCK_UNITS, field)) return BigInt(t) - BigInt(local.micros - m.micros);
@@ -315,6 +320,7 @@ export function truncInterval(word: string, v: Interval): Interval {
   const months = { month: 1, quarter: 3, year: 12, decade: 120, century: 1200, millennium: 12000 }[field];
   if (field === 'day') return makeInterval(v.months, v.days, 0);
   if (months !== undefined) return makeInterval(Math.trunc(v.months / months) * months, 0, 0);
+  if (NOT_CUT.has(field)) throw unknownField(word, 'interval');
   throw new SqlError(
     'feature_not_supported',
     `unit "${word.toLowerCase()}" not supported for type interval`,

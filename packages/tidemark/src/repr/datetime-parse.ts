@@ -150,7 +150,7 @@ function monthOf(word: string): number {
 }
 
 const TOKEN =
-  /[ ,]*(?:(\d{1,2}):(\d{2})(?::(\d{2})(\.\d*)?)?|(\d+)([-/.])(\d+|[a-z]{3,9})\6(\d+)|(?:t(?=\d))|([+-]\d{1,2}(?::?\d{2}(?::?\d{2})?)?)|(\d+)(\.\d*)?(?:st|nd|rd|th)?|([a-z][a-z_]*(?:\/[a-z0-9_+-]+)*))/y;
+  /[ ,]*(?:(\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d*)?)?|(\d+)([-/.])(\d+|[a-z]{3,9})\6(\d+)|(?:t(?=\d))|([+-]\d{1,2}(?::?\d{2}(?::?\d{2})?)?)|(\d+)(\.\d*)?(?:st|nd|rd|th)?|([a-z][a-z_]*(?:\/[a-z0-9_+-]+)*))/y;
 
 /** Fields as the tokens give them, before they are put together. */
 interface Fields {

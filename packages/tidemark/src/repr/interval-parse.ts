@@ -121,7 +121,7 @@ export function parseInterval(text: string, fields?: string): Interval {
 }
 
 const TOKEN =
-  /\s*(?:([+-]?)(\d+):(\d+)(?::(\d+)(\.\d*)?|(\.\d+))?|([+-]?)(\d+)-(\d+)(?![\d.])|([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)|([a-z]+)|(@))\s*/y;
+  /\s*(?:([+-]?)(\d+):(\d+)(?::(\d+)(\.\d*)?|(\.\d+))?|([+-]?)(\d+)-(\d+)(?![\d.-])|([+-]?(?:\d+\.?\d*|\.\d+))|([a-z]+)|(@))\s*/y;
 
 interface Piece {
   readonly kind: 'time' | 'yearMonth' | 'number' | 'word';
@@ -209,7 +209,8 @@ function parseVerbose(text: string, s: string, sum: Sum, fields: string | undefi
     } else {
       const unit = unitOf(p.word);
       const n = pieces[i - 1];
-      if (unit === undefined || n?.kind !== 'number') throw badSyntax(text);
+      // `quarter` is a field to extract, not a unit of input.
+      if (unit === undefined || unit === 'quarter' || n?.kind !== 'number') throw badSyntax(text);
       bare = unit;
     }
   }
@@ -229,7 +230,9 @@ function parseIso(text: string, s: string, sum: Sum): void {
   let at = s.indexOf('p') + 1;
   let time = false;
   if (at === s.length) throw badSyntax(text);
-  const alternative = /^(\d{1,4})-(\d{1,2})-(\d{1,2})(?:t(\d+):(\d+):(\d+(?:\.\d+)?))?$/.exec(s.slice(at));
+  const alternative = /^(\d{1,4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:t(\d+):(\d+):(\d+(?:\.\d+)?))?$/.exec(
+    s.slice(at),
+  );
   if (alternative !== null) {
     const [y, mo, d, h, mi, se] = alternative.slice(1).map((x) => Number(x ?? 0));
     sum.add('year', y!);
@@ -244,7 +247,6 @@ function parseIso(text: string, s: string, sum: Sum): void {
     if (s[at] === 't' && !time) {
       time = true;
       at++;
-      if (at === s.length) throw badSyntax(text);
       continue;
     }
     ISO_PART.lastIndex = at;

@@ -251,7 +251,7 @@ export function extractInterval(field: string, v: Interval): Numeric | undefined
       return numericFromInt(v.months % 12);
     case 'quarter': {
       const month = v.months % 12;
-      return numericFromInt(month >= 0 ? Math.trunc(month / 3) + 1 : -(Math.trunc(-month / 3) + 1));
+      return numericFromInt(v.months >= 0 ? Math.trunc(month / 3) + 1 : -(Math.trunc(-month / 3) + 1));
     }
     case 'year':
       return numericFromInt(years);

@@ -43,7 +43,9 @@ const MAX_DEPTH = 2000;
 // --- text in
 
 const WORD_CHAR = /[A-Za-z0-9_$\u0080-\uffff]/;
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+/** What the scanner takes for a number before it judges it. */
+const NUMBER = /-?(?:0|[1-9]\d*)?(?:\.\d*)?(?:[eE][+-]?\d*)?/y;
+const VALID_NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const ESCAPES: Readonly<Record<string, string>> = {
   '"': '"',
   '\\': '\\',
@@ -92,15 +94,12 @@ class Parser {
       this.#string();
       return this.#error(`Expected ${what}, but found "${this.#s.slice(from, this.#at)}".`);
     }
+    if (c === '-' || (c >= '0' && c <= '9')) {
+      // A malformed number throws its own error.
+      return this.#error(`Expected ${what}, but found "${this.#number()}".`);
+    }
     const token = this.#token();
     const known = '{}[],:'.includes(c) || token === 'true' || token === 'false' || token === 'null';
-    NUMBER.lastIndex = this.#at;
-    const number = NUMBER.exec(this.#s)?.[0];
-    if (
-      number !== undefined &&
-      (c === '-' || number === token || !WORD_CHAR.test(this.#s[this.#at + number.length] ?? ' '))
-    )
-      return this.#error(`Expected ${what}, but found "${number}".`);
     return this.#error(known ? `Expected ${what}, but found "${token}".` : `Token "${token}" is invalid.`);
   }
 
@@ -118,7 +117,8 @@ class Parser {
     if (c === '"') return this.#string();
     if (c === '{') return this.#object();
     if (c === '[') return this.#array();
-    if (c === '-' || (c !== undefined && c >= '0' && c <= '9')) return this.#number();
+    if (c === '-' || (c !== undefined && c >= '0' && c <= '9'))
+      return new JsonNumber(numberText(this.#number()));
     const word = c === undefined ? '' : this.#token();
     this.#at += word.length;
     if (word === 'true') return true;
@@ -128,19 +128,19 @@ class Parser {
     throw this.#expected(what);
   }
 
-  #number(): JsonNumber {
+  /** The digits of a number as written. */
+  #number(): string {
     const s = this.#s;
     const from = this.#at;
     NUMBER.lastIndex = from;
-    const m = NUMBER.exec(s)?.[0];
-    const end = from + (m?.length ?? 0);
-    if (m === undefined || (end < s.length && (WORD_CHAR.test(s[end]!) || s[end] === '.'))) {
-      let to = Math.max(end, from + 1);
-      while (to < s.length && (WORD_CHAR.test(s[to]!) || '.+-'.includes(s[to]!))) to++;
-      throw this.#error(`Token "${s.slice(from, to)}" is invalid.`);
+    const m = NUMBER.exec(s)![0];
+    let end = from + m.length;
+    while (end < s.length && WORD_CHAR.test(s[end]!)) end++;
+    if (end > from + m.length || !VALID_NUMBER.test(m)) {
+      throw this.#error(`Token "${s.slice(from, end)}" is invalid.`);
     }
     this.#at = end;
-    return new JsonNumber(numberText(m));
+    return m;
   }
 
   #string(): string {

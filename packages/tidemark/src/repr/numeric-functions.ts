@@ -179,7 +179,10 @@ export function powerNumeric(base: Numeric, exp: Numeric): Numeric {
   if (base.sign === 0) return numericFromBig(0n, 16);
   const negative = base.sign < 0 && (exp.coef / pow10(exp.scale)) % 2n !== 0n;
   const b = absNumeric(base);
-  const weight = numericToDouble(exp) * Math.log10(numericToDouble(b));
+  // PostgreSQL estimates with a logarithm of few digits; the scale of the result depends on its rounding.
+  const digits = 10 ** Math.max(0, 8 - lnWeight(b));
+  const cut = (x: number): number => (Math.sign(x) * Math.round(Math.abs(x) * digits)) / digits;
+  const weight = cut(cut(Math.log(numericToDouble(b))) * numericToDouble(exp)) * LOG10_E;
   if (weight > 41) throw numericOverflow();
   if (weight < -1000) return numericFromBig(0n, 1000);
   const scale = clampScale(Math.max(16 - Math.trunc(weight), base.scale, exp.scale));

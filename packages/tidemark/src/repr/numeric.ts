@@ -401,7 +401,7 @@ export function applyNumericTypmod(n: Numeric, typmod: number): Numeric {
   const r = roundAs(n, scale, 'round');
   const whole = precision - scale;
   const c = r.sign < 0 ? -r.coef : r.coef;
-  const limit = whole >= 0 ? pow10(whole + r.scale) : 1n;
+  const limit = pow10(whole + r.scale);
   if (c >= limit && c !== 0n)
     throw fieldOverflow(
       precision,

@@ -115,11 +115,18 @@ export function float8ToText(v: number): string {
 }
 const padExponent = (s: string): string => s.replace(/e([+-])(\d)$/, 'e$10$2');
 
+/** Whether the nearest float to `d` is `v`, and no tie decides it: then twice the distance is a float as well. */
+function readsBack(d: number, v: number): boolean {
+  if (d === v) return true;
+  const mirror = v + 2 * (d - v);
+  return Math.fround(d) === v && Math.fround(mirror) !== mirror;
+}
+
 /** The same for a float4: digits that read back as the same float, exponents from 1e6. */
 export function float4ToText(v: number): string {
   if (v === 0 || !Number.isFinite(v)) return float8ToText(v);
   let digits = 1;
-  while (digits < 9 && Math.fround(Number(v.toExponential(digits - 1))) !== v) digits++;
+  while (digits < 9 && !readsBack(Number(v.toExponential(digits - 1)), v)) digits++;
   const s = v.toExponential(digits - 1);
   const exponent = Number(s.slice(s.indexOf('e') + 1));
   return exponent >= -4 && exponent < 6 ? String(Number(s)) : padExponent(s);

@@ -113,7 +113,8 @@ function encodeNumericBinary(n: Numeric): Bytes {
       v.setUint16(4, sign);
       v.setInt16(6, scale);
     });
-  if (!n.finite) return header(0, 0, n.isNaN ? 0xc000 : n.small > 0 ? 0xd000 : 0xf000, 0);
+  // PostgreSQL sends an infinity with a scale of 32.
+  if (!n.finite) return n.isNaN ? header(0, 0, 0xc000, 0) : header(0, 0, n.small > 0 ? 0xd000 : 0xf000, 32);
   // Digits of base 10000, aligned to the point.
   const fraction = Math.ceil(n.scale / 4);
   let rest = (n.sign < 0 ? -n.coef : n.coef) * pow10(fraction * 4 - n.scale);
