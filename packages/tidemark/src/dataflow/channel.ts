@@ -65,6 +65,10 @@ export class PipelineChannel<T extends Sized> implements Target<T> {
   advance(frontier: Frontier): void {
     this.#target.advance(frontier);
   }
+
+  get queuedRecords(): number {
+    return this.#target.queuedRecords;
+  }
 }
 
 export interface ExchangeParts {
@@ -88,6 +92,10 @@ export class ExchangeChannel implements Target<Batch> {
   constructor(parts: ExchangeParts) {
     this.#p = parts;
     this.#frontiers = new Array<Frontier>(parts.peers).fill(MIN_TIME);
+  }
+
+  get queuedRecords(): number {
+    return this.#p.target.queuedRecords;
   }
 
   push(batch: Batch): void {

@@ -26,6 +26,8 @@ export const MAX_BATCH_ROWS = 16_384;
 export interface Target<T> {
   push(item: T): void;
   advance(frontier: Frontier): void;
+  /** Records that wait to be pulled on this worker. */
+  readonly queuedRecords: number;
 }
 
 /** What a port needs of its operator. */
@@ -138,6 +140,13 @@ export class OutputPort<T extends Sized> {
   /** Whether anybody listens: a rule may skip work for an output that nobody reads. */
   get connected(): boolean {
     return this.#targets.length > 0;
+  }
+
+  /** Records that wait at the slowest reader on this worker: a producer may hold back by it. */
+  get backlog(): number {
+    let most = 0;
+    for (const t of this.#targets) if (t.queuedRecords > most) most = t.queuedRecords;
+    return most;
   }
 
   connect(target: Target<T>): void {

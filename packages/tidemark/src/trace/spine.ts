@@ -7,7 +7,7 @@
  * owes four rows of merging (`debt`): a merge of sizes a <= 2b is paid before another 3b/4 rows have come, so
  * merges end before the next one of their size begins.
  */
-import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
+import { type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import { type ArrangedBatch, type ArrangementSpec, heapSize } from './arranged-batch.ts';
 import { BatchMerger } from './batch-merger.ts';
 import type { Fuel } from './fuel.ts';

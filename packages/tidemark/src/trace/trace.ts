@@ -19,6 +19,8 @@ export interface TraceReader {
   readonly upper: Frontier;
   /** Reads at this time or later are right. */
   readonly since: Frontier;
+  /** Cuts at this frontier or later are right. */
+  readonly physical: Frontier;
   /** Gives up reads before `frontier`. */
   setLogicalCompaction(frontier: Frontier): void;
   /** Gives up cutting (`batchesThrough`) before `frontier`. */
@@ -44,6 +46,8 @@ export interface TraceOptions {
   readonly events: TraceEvents;
   /** Handles that live changed by `diff`. */
   readonly onShared?: (diff: number) => void;
+  /** There are merges to go on with (`work`); called whenever there may be. */
+  readonly onMergeWork?: (trace: Trace) => void;
 }
 
 export class Trace {
@@ -51,6 +55,7 @@ export class Trace {
   readonly operatorId: number;
   readonly #events: TraceEvents;
   readonly #onShared: ((diff: number) => void) | undefined;
+  readonly #onMergeWork: ((trace: Trace) => void) | undefined;
   readonly #handles = new Set<TraceHandle>();
   readonly #listeners = new Set<TraceListener>();
   readonly #spine: Spine;
@@ -62,6 +67,7 @@ export class Trace {
     this.operatorId = options.operatorId;
     this.#events = options.events;
     this.#onShared = options.onShared;
+    this.#onMergeWork = options.onMergeWork;
     this.#spine = new Spine(options);
   }
 
@@ -113,6 +119,7 @@ export class Trace {
     let physical = EMPTY;
     for (const h of this.#handles) if (h.physical < physical) physical = h.physical;
     this.#spine.setCompaction(this.since, physical);
+    if (this.#spine.hasMergeWork) this.#onMergeWork?.(this);
   }
 
   /** Writer: the batch for [upper, batch.upper). */
@@ -124,7 +131,10 @@ export class Trace {
     assert(batch.upper > batch.lower, `a batch ends at ${batch.upper} after it begins at ${batch.lower}`);
     this.#upper = batch.upper;
     if (batch.upper === EMPTY) this.#writer = 'finished';
-    if (this.#spine.open) this.#spine.insert(batch);
+    if (this.#spine.open) {
+      this.#spine.insert(batch);
+      if (this.#spine.hasMergeWork) this.#onMergeWork?.(this);
+    }
     for (const l of this.#listeners) l.batchSealed(batch);
   }
 
@@ -213,6 +223,7 @@ export class TraceHandle implements TraceReader {
 
   batchesThrough(upper: Frontier): readonly ArrangedBatch[] {
     assert(!this.disposed, 'a handle is read before it is disposed');
+    if (upper === MIN_TIME) return [];
     assert(upper >= this.#physical, `a handle that cuts from ${this.#physical} on is cut at ${upper}`);
     const all = this.trace.batches();
     let n = 0;

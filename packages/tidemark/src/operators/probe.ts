@@ -1,0 +1,34 @@
+/** Probe: the frontier of a stream on this worker, and a call when it moves. Batches are discarded. */
+
+import type { Scope } from '../dataflow/builder.ts';
+import type { Sized, Stream } from '../dataflow/ports.ts';
+import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
+
+export interface Probe {
+  readonly frontier: Frontier;
+  /** Whether everything at `time` has passed. */
+  passed(time: Frontier): boolean;
+  onChange(f: (frontier: Frontier) => void): void;
+}
+
+export function probe<T extends Sized>(scope: Scope, stream: Stream<T>, name = 'Probe'): Probe {
+  const op = scope.operator(name);
+  const from = op.input(stream);
+  let frontier: Frontier = MIN_TIME;
+  const listeners: ((f: Frontier) => void)[] = [];
+  op.build(() => ({
+    run() {
+      while (from.pull() !== undefined);
+      if (from.frontier === frontier) return;
+      frontier = from.frontier;
+      for (const f of listeners) f(frontier);
+    },
+  }));
+  return {
+    get frontier() {
+      return frontier;
+    },
+    passed: (time) => frontier === EMPTY || time < frontier,
+    onChange: (f) => listeners.push(f),
+  };
+}

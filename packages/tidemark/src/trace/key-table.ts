@@ -1,0 +1,191 @@
+/**
+ * Distinct keys as they come: gives each row the index of its key, and counts the rows of each key. Open
+ * addressing over the hashes, full comparison on each hit. What a batch under construction finds its keys with.
+ *
+ * Growing never blocks: from 128 K slots on, a larger table is filled along the way, a few keys a row, and until
+ * it is complete the old one is asked too. (Rehashing ten million keys at once would take 400 ms.)
+ */
+import type { Column } from '../repr/column.ts';
+import { rowsEqual } from '../repr/hash.ts';
+import type { Kind } from '../repr/types.ts';
+import { fillTable } from './arranged-batch.ts';
+import { appendCell, growable, type MutableColumn, trim } from './kernels.ts';
+
+const AT_ONCE = 1 << 17;
+/** Keys moved to the larger table a row: done after a quarter of the keys came again. */
+const MOVED_PER_ROW = 4;
+
+export class KeyTable {
+  readonly #keys: MutableColumn[];
+  /** One key column of four-byte values: the common case has a loop of its own. */
+  readonly #narrow: boolean;
+  #hashes: Int32Array<ArrayBuffer>;
+  #counts: Int32Array<ArrayBuffer>;
+  #table: Int32Array<ArrayBuffer>;
+  /** The table that is being left, and how many of its keys have moved. */
+  #old: Int32Array<ArrayBuffer> | undefined;
+  #oldKeys = 0;
+  #moved = 0;
+  #count = 0;
+
+  constructor(kinds: readonly Kind[], expectedRows: number) {
+    this.#keys = kinds.map((k) => growable(k));
+    this.#narrow = kinds.length === 1 && kinds[0] === 'i32';
+    let size = 16;
+    while (size < expectedRows * 2 && size < 4096) size *= 2;
+    this.#table = new Int32Array(size);
+    this.#hashes = new Int32Array(size >> 1);
+    this.#counts = new Int32Array(size >> 1);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Rows of each key; [0, count) counts. */
+  get counts(): Int32Array<ArrayBuffer> {
+    return this.#counts;
+  }
+
+  /** Writes the key index of rows [from, to) into `keyOf`. */
+  assign(columns: readonly Column[], hashes: Int32Array, keyOf: Int32Array, from: number, to: number): void {
+    if (this.#old !== undefined) this.#move((to - from) * MOVED_PER_ROW);
+    if (
+      this.#narrow &&
+      this.#old === undefined &&
+      columns[0]!.validity === null &&
+      this.#keys[0]!.validity === null
+    )
+      this.#assignNarrow(columns, hashes, keyOf, from, to);
+    else this.#assignAny(columns, hashes, keyOf, from, to);
+  }
+
+  #assignNarrow(
+    columns: readonly Column[],
+    hashes: Int32Array,
+    keyOf: Int32Array,
+    from: number,
+    to: number,
+  ): void {
+    const values = columns[0]!.values as Int32Array;
+    let table = this.#table;
+    let mask = table.length - 1;
+    let known = this.#keys[0]!.values as Int32Array;
+    let counts = this.#counts;
+    for (let i = from; i < to; i++) {
+      const v = values[i]!;
+      let s = hashes[i]! & mask;
+      let e = table[s]!;
+      while (e !== 0 && known[e - 1] !== v) {
+        s = (s + 1) & mask;
+        e = table[s]!;
+      }
+      if (e === 0) {
+        e = this.#add(columns, hashes[i]!, i) + 1;
+        table[s] = e;
+        if (this.#makeRoom()) {
+          if (this.#old !== undefined) {
+            counts = this.#counts;
+            counts[e - 1]!++;
+            keyOf[i] = e - 1;
+            this.#assignAny(columns, hashes, keyOf, i + 1, to);
+            return;
+          }
+          table = this.#table;
+          mask = table.length - 1;
+        }
+        known = this.#keys[0]!.values as Int32Array;
+        counts = this.#counts;
+      }
+      counts[e - 1]!++;
+      keyOf[i] = e - 1;
+    }
+  }
+
+  #assignAny(
+    columns: readonly Column[],
+    hashes: Int32Array,
+    keyOf: Int32Array,
+    from: number,
+    to: number,
+  ): void {
+    for (let i = from; i < to; i++) {
+      const h = hashes[i]!;
+      let k = this.#find(this.#table, columns, h, i);
+      if (k < 0 && this.#old !== undefined) k = this.#find(this.#old, columns, h, i);
+      if (k < 0) {
+        k = this.#add(columns, h, i);
+        fillTable(this.#table, this.#hashes, k, k + 1);
+        this.#makeRoom();
+      }
+      this.#counts[k]!++;
+      keyOf[i] = k;
+    }
+  }
+
+  #find(table: Int32Array, columns: readonly Column[], h: number, row: number): number {
+    const mask = table.length - 1;
+    let s = h & mask;
+    for (;;) {
+      const e = table[s]!;
+      if (e === 0) return -1;
+      if (this.#hashes[e - 1] === h && rowsEqual(this.#keys, e - 1, columns, row)) return e - 1;
+      s = (s + 1) & mask;
+    }
+  }
+
+  #add(columns: readonly Column[], h: number, row: number): number {
+    const k = this.#count++;
+    if (k === this.#hashes.length) {
+      this.#hashes = doubled(this.#hashes);
+      this.#counts = doubled(this.#counts);
+    }
+    this.#hashes[k] = h;
+    for (let c = 0; c < columns.length; c++) appendCell(this.#keys[c]!, columns[c]!, row);
+    return k;
+  }
+
+  /** A larger table once this one is two thirds full. Whether it did. */
+  #makeRoom(): boolean {
+    const size = this.#table.length;
+    if (this.#count * 3 <= size * 2) return false;
+    if (this.#old !== undefined) this.#move(this.#count);
+    if (size < AT_ONCE) {
+      this.#table = new Int32Array(size * 4);
+      fillTable(this.#table, this.#hashes, 0, this.#count);
+    } else {
+      this.#old = this.#table;
+      this.#oldKeys = this.#count;
+      this.#moved = 0;
+      this.#table = new Int32Array(size * 2);
+    }
+    return true;
+  }
+
+  #move(keys: number): void {
+    const to = Math.min(this.#oldKeys, this.#moved + keys);
+    fillTable(this.#table, this.#hashes, this.#moved, to);
+    this.#moved = to;
+    if (to === this.#oldKeys) this.#old = undefined;
+  }
+
+  /** Whether keys still have to move to the larger table. */
+  get moving(): boolean {
+    return this.#old !== undefined;
+  }
+
+  moveSome(keys: number): void {
+    this.#move(keys);
+  }
+
+  /** The parts of a finished batch; the table must not be moving. */
+  finish(): { keys: Column[]; keyHashes: Int32Array<ArrayBuffer>; table: Int32Array<ArrayBuffer> } {
+    return { keys: this.#keys.map(trim), keyHashes: this.#hashes.slice(0, this.#count), table: this.#table };
+  }
+}
+
+function doubled(a: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const b = new Int32Array(a.length * 2);
+  b.set(a);
+  return b;
+}
