@@ -409,15 +409,20 @@ export class CannedSession implements BackendSession {
       columns,
       async next(maxRows) {
         const page: (readonly Value[])[] = [];
+        let last = false;
         while (page.length < Math.min(maxRows, 100)) {
           const step = await Promise.race([stop, iterator.next()]);
-          if (step.done === true) break;
+          if (step.done === true) {
+            last = true;
+            break;
+          }
           page.push(step.value);
         }
         backend.pages++;
         if (page.length === 0) return null;
         return {
           rows: page.length,
+          last,
           cell: (row, col, out) => writeCell(out, page[row][col], types[col], columns[col].format),
         };
       },

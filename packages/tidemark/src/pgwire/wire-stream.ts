@@ -10,6 +10,9 @@ import { FrameReader } from './frame-reader.ts';
 import { MessageWriter } from './message-writer.ts';
 import { LIMITS } from './messages.ts';
 
+/** A flush of 64 KiB takes about as long as this many small messages. */
+const FLUSH_WEIGHT = 8;
+
 /** What carries the bytes: a socket, or a test. */
 export interface Transport {
   /** Takes the bytes; a promise if the client is slow: it resolves when that is over, or the connection is. */
@@ -75,10 +78,7 @@ export class WireStream {
 
   /** Moves `in` to the next frame, waiting for it. */
   async frame(): Promise<void> {
-    if (--this.#untilTurn <= 0) {
-      this.#untilTurn = LIMITS.messagesPerTurn;
-      await this.#transport.turn();
-    }
+    if (--this.#untilTurn <= 0) await this.#turn();
     while (!this.poll()) await this.moreInput();
   }
 
@@ -101,9 +101,14 @@ export class WireStream {
     return found;
   }
 
-  /** Hands all whole messages to the transport; a promise while the client is slow. */
+  /**
+   * Hands all whole messages to the transport; a promise while the client is slow, and now and then for a turn of
+   * the event loop: a backend that answers from memory to a client that takes everything would stop all others.
+   */
   flush(): Promise<void> | undefined {
-    return this.push()?.then(() => {
+    if (this.out.length > 0) this.#untilTurn -= FLUSH_WEIGHT;
+    const slow = this.push() ?? (this.#untilTurn <= 0 ? this.#turn() : undefined);
+    return slow?.then(() => {
       if (this.#closed) throw new Disconnected();
     });
   }
@@ -133,6 +138,11 @@ export class WireStream {
   disconnected(): void {
     this.#closed = true;
     this.#wakeUp();
+  }
+
+  #turn(): Promise<void> {
+    this.#untilTurn = LIMITS.messagesPerTurn;
+    return this.#transport.turn();
   }
 
   #resume(): void {
