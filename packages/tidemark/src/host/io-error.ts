@@ -11,4 +11,8 @@ export function ioError(what: string, cause: unknown): SqlError {
   return new SqlError(FULL.has(String(code)) ? 'disk_full' : 'io_error', what, { detail, cause });
 }
 
-export const isMissing = (e: unknown): boolean => (e as { code?: unknown }).code === 'ENOENT';
+/** There is no such file; a directory of that name is none. */
+export const isMissing = (e: unknown): boolean => {
+  const { code } = e as { code?: unknown };
+  return code === 'ENOENT' || code === 'EISDIR';
+};

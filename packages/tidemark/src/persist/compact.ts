@@ -64,7 +64,7 @@ export function planCompaction(s: ShardState, limits: CompactionLimits): readonl
       if (j - i > best.length) best = all.slice(i, j);
       i = Math.max(j, i + 1);
     }
-    if (best.length > 1 || best.some((b) => b.parts.length > 1)) return best;
+    if (best.length > 1) return best;
   }
   const stale = staleRun(s, limits);
   if (stale !== null) return stale;

@@ -89,9 +89,9 @@ export async function acquireHold(
   const expiresAtMs = durableName === undefined ? ctx.clock.nowMs() + ctx.leaseMs : null;
   let since = 0;
   const outcome = await log.transact((s) => {
-    const wanted = options.since ?? s.since;
-    if (wanted < s.since) throw compacted(log.shardId, wanted, s);
     const before = s.holds.get(holdId);
+    const wanted = options.since ?? before?.since ?? s.since;
+    if (wanted < s.since) throw compacted(log.shardId, wanted, s);
     since = before === undefined ? wanted : Math.min(before.since, wanted);
     return { changes: [{ op: 'hold', holdId, since, expiresAtMs }] };
   });

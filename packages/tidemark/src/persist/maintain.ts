@@ -1,12 +1,13 @@
 /** Upkeep of a shard: compaction, the end of dead readers' holds, and the deletion of blobs. */
+
+import { EMPTY } from '../time/timestamp.ts';
 import { type CompactionLimits, mergeBatches, planCompaction } from './compact.ts';
 import { namedKeys, type ShardContext, type ShardLog } from './log.ts';
 import { outcomeError, unknownOutcome } from './outcome.ts';
-import { splitUpdates } from './part.ts';
 import { readPart } from './read.ts';
 import { expiredHolds } from './rules.ts';
 import type { Part, ShardBatch } from './shard-types.ts';
-import { stagedAtMs, stagePart } from './stage.ts';
+import { Staging, stagedAtMs } from './stage.ts';
 import type { ShardState } from './state.ts';
 
 export async function maintain(
@@ -40,31 +41,28 @@ async function mergeRun(
   const { schema, since } = log.state;
   const ids = run.map((b) => b.id);
   const keys = run.flatMap((b) => b.parts.flatMap((p) => (p.key === null ? [] : [p.key])));
-  const parts: Part[] = [];
   const read = (part: Part) =>
-    readPart(ctx.blob, { shardId, schema, part, from: 0, to: Infinity, at: null }, ctx.codec);
+    readPart(ctx.blob, { shardId, schema, part, from: 0, to: EMPTY, at: null }, ctx.codec);
+  const staging = new Staging(ctx, shardId);
   await ctx.pins.pin(keys);
   try {
     if (!standsIn(await log.refresh(), ids)) return false;
     for await (const u of mergeBatches(run, schema, since, limits, read, () => pause(ctx)))
-      for (const piece of splitUpdates(u)) parts.push(await stagePart(ctx, shardId, piece));
+      await staging.add(u);
+    const { parts } = staging;
+    let outrun = false;
+    const outcome = await log.transact((s) => {
+      outrun = !standsIn(s, ids);
+      return { changes: outrun ? [] : [{ op: 'merge', ids, parts, atMs: ctx.clock.nowMs() }] };
+    });
+    if (outcome.kind === 'unknown') throw unknownOutcome(shardId, outcome.cause);
+    if (outcome.kind === 'refused') throw outcomeError(shardId, outcome);
+    if (outrun) await staging.discard(namedKeys(log.state));
+    return !outrun;
   } finally {
     ctx.pins.unpin(keys);
+    staging.end();
   }
-  let outrun = false;
-  const outcome = await log.transact((s) => {
-    outrun = !standsIn(s, ids);
-    return { changes: outrun ? [] : [{ op: 'merge', ids, parts, atMs: ctx.clock.nowMs() }] };
-  });
-  // A merge that was found applied after all also makes `standsIn` false; its parts are named then.
-  if (outcome.kind !== 'applied') {
-    if (outcome.kind === 'unknown') throw unknownOutcome(shardId, outcome.cause);
-    throw outcomeError(shardId, outcome);
-  }
-  if (!outrun) return true;
-  const named = namedKeys(log.state);
-  for (const p of parts) if (p.key !== null && !named.has(p.key)) await ctx.blob.delete(p.key);
-  return false;
 }
 
 /** Lets the thread get to its other work. */
@@ -105,14 +103,16 @@ async function deleteGarbage(ctx: ShardContext, log: ShardLog): Promise<void> {
 /** Deletes blobs of the shard that its state does not name and nobody pins, staged at least `graceMs` ago. */
 export async function collectOrphans(ctx: ShardContext, log: ShardLog, graceMs: number): Promise<number> {
   const before = ctx.clock.nowMs() - graceMs;
-  // The blobs first: what is named by then was staged before.
-  const keys = await ctx.blob.list(`${log.shardId}/`);
+  // The order matters. Blobs first: what is named later was staged before. Pins before the state: a writer lets go
+  // of its blob after its entry. Pins after it: a reader relies on an entry it read before.
+  const keys = (await ctx.blob.list(`${log.shardId}/`)).filter((k) => !(stagedAtMs(k) > before));
+  const pinned = new Set(await ctx.pins.pinned(keys));
   const named = namedKeys(await log.refresh());
-  const orphans = keys.filter((k) => !named.has(k) && !(stagedAtMs(k) > before));
-  const pinned = new Set(await ctx.pins.pinned(orphans));
+  const orphans = keys.filter((k) => !named.has(k) && !pinned.has(k));
+  const late = new Set(await ctx.pins.pinned(orphans));
   let n = 0;
   for (const k of orphans) {
-    if (pinned.has(k)) continue;
+    if (late.has(k)) continue;
     await ctx.blob.delete(k);
     n++;
   }

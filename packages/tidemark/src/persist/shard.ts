@@ -23,7 +23,6 @@ import { listSnapshot, ShardListen } from './listing.ts';
 import { losesAnswers, type ShardContext, type ShardLog } from './log.ts';
 import { collectOrphans, maintain } from './maintain.ts';
 import { outcomeError, unknownOutcome } from './outcome.ts';
-import { splitUpdates } from './part.ts';
 import { checkReadable, decideAppend, decideTakeOver, type Refusal } from './rules.ts';
 import type {
   Append,
@@ -37,7 +36,7 @@ import type {
   ShardSchema,
   Updates,
 } from './shard-types.ts';
-import { stagePart } from './stage.ts';
+import { Staging, stageParts } from './stage.ts';
 
 /** Inline pressure from which appends wait for the fold: the state stays bounded whatever the rate. */
 const PRESSURE_WAIT = 4;
@@ -116,7 +115,7 @@ export class Shard {
    * `discardParts` them, or the collection of orphans does in time.
    */
   async stageParts(updates: Updates): Promise<Part[]> {
-    return Promise.all(splitUpdates(updates).map((u) => stagePart(this.#ctx, this.shardId, u)));
+    return stageParts(this.#ctx, this.shardId, updates);
   }
 
   /** Deletes staged parts: after a definite refusal only, never after an error. */
@@ -130,17 +129,21 @@ export class Shard {
    */
   async compareAndAppend(writer: Fence, append: Append): Promise<AppendResult> {
     await this.relieve();
-    const staged: Part[] = [];
-    for (const u of append.updates ?? []) staged.push(...(await this.stageParts(u)));
-    const parts = [...(append.parts ?? []), ...staged];
-    const outcome = await this.log.transact((s) => decideAppend(this.shardId, s, writer, append, parts));
-    if (outcome.kind === 'applied') {
+    const staging = new Staging(this.#ctx, this.shardId);
+    try {
+      for (const u of append.updates ?? []) await staging.add(u);
+      const parts = [...(append.parts ?? []), ...staging.parts];
+      const outcome = await this.log.transact((s) => decideAppend(this.shardId, s, writer, append, parts));
+      if (outcome.kind === 'unknown') throw unknownOutcome(this.shardId, outcome.cause);
+      if (outcome.kind === 'refused') {
+        await staging.discard();
+        return outcome.refusal;
+      }
       this.maintainSoon();
       return { kind: 'ok', seqno: outcome.seqno };
+    } finally {
+      staging.end();
     }
-    if (outcome.kind === 'unknown') throw unknownOutcome(this.shardId, outcome.cause);
-    await this.discardParts(staged);
-    return outcome.refusal;
   }
 
   // ---- reading ---------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ import { readPart } from './read.ts';
 import { decideAppend } from './rules.ts';
 import { Shard } from './shard.ts';
 import type { Append, AppendResult, Fence, Part, PartRead, ShardSchema, Updates } from './shard-types.ts';
+import { Staging } from './stage.ts';
 import { initialState } from './state.ts';
 import { MemoryWatch, type ShardWatch } from './watch.ts';
 
@@ -166,16 +167,23 @@ export class Shards {
     if (appends.length === 0) return { kind: 'ok', seqno: 0 };
     const written = appends.filter((a) => a.updates !== undefined);
     for (const a of written) await a.shard.relieve();
-    const staged = new Map<ShardAppend, Part[]>();
-    for (const a of written)
-      staged.set(a, (await Promise.all(a.updates!.map((u) => a.shard.stageParts(u)))).flat());
-    const result = await this.#commit(
-      writer,
-      appends.map((a) => ({ append: a, parts: [...(a.parts ?? []), ...(staged.get(a) ?? [])] })),
-    );
-    if (result.kind === 'ok') for (const a of appends) a.shard.maintainSoon();
-    else for (const [a, parts] of staged) await a.shard.discardParts(parts);
-    return result;
+    const staged = new Map(written.map((a) => [a, new Staging(this.#ctx, a.shard.shardId)]));
+    try {
+      await Promise.all(
+        [...staged].map(async ([a, staging]) => {
+          for (const u of a.updates!) await staging.add(u);
+        }),
+      );
+      const result = await this.#commit(
+        writer,
+        appends.map((a) => ({ append: a, parts: [...(a.parts ?? []), ...(staged.get(a)?.parts ?? [])] })),
+      );
+      if (result.kind === 'ok') for (const a of appends) a.shard.maintainSoon();
+      else for (const staging of staged.values()) await staging.discard();
+      return result;
+    } finally {
+      for (const staging of staged.values()) staging.end();
+    }
   }
 
   async #commit(

@@ -1,20 +1,61 @@
 /** Staging: updates become parts, durable before any state names them. */
-import { assert } from '../base/assert.ts';
 import { hex, type ShardContext } from './log.ts';
-import { encodePart, retractions, timeRange } from './part.ts';
+import { encodePart, retractions, splitUpdates, timeRange } from './part.ts';
 import type { Part, Updates } from './shard-types.ts';
 
-/** Encodes updates that fit one part, and makes them durable unless they are small enough for the state. */
-export async function stagePart(ctx: ShardContext, shardId: string, u: Updates): Promise<Part> {
-  const [minTime, maxTime] = timeRange(u);
-  const rows = u.oks.length + u.errs.length;
-  assert(rows > 0, 'a part has updates');
-  const bytes = encodePart(u, ctx.codec);
-  const about = { rows, retractions: retractions(u), bytes: bytes.length, minTime, maxTime };
-  if (bytes.length <= ctx.inlineMaxBytes) return { key: null, inline: bytes, ...about };
-  const key = partKey(shardId, ctx.clock.nowMs(), hex(ctx.random.bytes(8)));
-  await ctx.blob.put(key, bytes);
-  return { key, inline: null, ...about };
+/** Encodes updates, and makes their blobs durable. Small parts need none: they go into the state. */
+export async function stageParts(
+  ctx: ShardContext,
+  shardId: string,
+  updates: Updates,
+  beforePut: (key: string) => Promise<void> = async () => undefined,
+): Promise<Part[]> {
+  return Promise.all(
+    splitUpdates(updates).map(async (u) => {
+      const [minTime, maxTime] = timeRange(u);
+      const bytes = encodePart(u, ctx.codec);
+      const rows = u.oks.length + u.errs.length;
+      const about = { rows, retractions: retractions(u), bytes: bytes.length, minTime, maxTime };
+      if (bytes.length <= ctx.inlineMaxBytes) return { key: null, inline: bytes, ...about };
+      const key = partKey(shardId, ctx.clock.nowMs(), hex(ctx.random.bytes(8)));
+      await beforePut(key);
+      await ctx.blob.put(key, bytes);
+      return { key, inline: null, ...about };
+    }),
+  );
+}
+
+/**
+ * Parts that one call stages and then appends: pinned until it ends, so that the collection of orphans passes
+ * them by whatever its grace.
+ */
+export class Staging {
+  readonly parts: Part[] = [];
+  readonly #ctx: ShardContext;
+  readonly #shardId: string;
+  readonly #pinned: string[] = [];
+
+  constructor(ctx: ShardContext, shardId: string) {
+    this.#ctx = ctx;
+    this.#shardId = shardId;
+  }
+
+  async add(updates: Updates): Promise<void> {
+    const pin = async (key: string) => {
+      await this.#ctx.pins.pin([key]);
+      this.#pinned.push(key);
+    };
+    this.parts.push(...(await stageParts(this.#ctx, this.#shardId, updates, pin)));
+  }
+
+  /** Deletes the parts that `named` does not have: after a definite refusal. */
+  async discard(named: ReadonlySet<string> = new Set()): Promise<void> {
+    for (const p of this.parts) if (p.key !== null && !named.has(p.key)) await this.#ctx.blob.delete(p.key);
+  }
+
+  end(): void {
+    this.#ctx.pins.unpin(this.#pinned.splice(0));
+  }
 }
 
 const partKey = (shardId: string, nowMs: number, unique: string): string =>
