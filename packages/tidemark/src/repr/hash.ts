@@ -10,6 +10,7 @@ const C2 = 0x1b873593 | 0;
 const SEED = 0x9747b28c | 0;
 /** Stands for NULL, so that NULL and zero differ. */
 const NULL_WORD = 0x5bd1e995 | 0;
+const NAN_WORD = 0x7ff80000;
 
 function mix(h: number, w: number): number {
   let k = Math.imul(w, C1);
@@ -55,7 +56,9 @@ function hashColumn(c: Column, n: number, out: Int32Array): void {
     case 'f64': {
       const f = c.values as Float64Array;
       const w = new Int32Array(f.buffer, f.byteOffset, f.length * 2);
-      for (let i = 0; i < n; i++) out[i] = mix(mix(out[i]!, w[2 * i]!), w[2 * i + 1]!);
+      // Arithmetic leaves NaNs of several bit patterns, and `cellsEqual` calls them one value.
+      for (let i = 0; i < n; i++)
+        out[i] = Number.isNaN(f[i]!) ? mix(out[i]!, NAN_WORD) : mix(mix(out[i]!, w[2 * i]!), w[2 * i + 1]!);
       break;
     }
     case 'bytes':

@@ -180,9 +180,10 @@ export function powerNumeric(base: Numeric, exp: Numeric): Numeric {
   const negative = base.sign < 0 && (exp.coef / pow10(exp.scale)) % 2n !== 0n;
   const b = absNumeric(base);
   // PostgreSQL estimates with a logarithm of few digits; the scale of the result depends on its rounding.
-  const digits = 10 ** Math.max(0, 8 - lnWeight(b));
-  const cut = (x: number): number => (Math.sign(x) * Math.round(Math.abs(x) * digits)) / digits;
-  const weight = cut(cut(Math.log(numericToDouble(b))) * numericToDouble(exp)) * LOG10_E;
+  const digits = Math.max(0, 8 - lnWeight(b));
+  const ln = divRound(BigInt(Math.round(Math.log(numericToDouble(b)) * 1e9)), pow10(Math.max(0, 9 - digits)));
+  const product = divRound(ln * exp.coef, pow10(exp.scale));
+  const weight = (Number(product) / 10 ** Math.min(digits, 9)) * LOG10_E;
   if (weight > 41) throw numericOverflow();
   if (weight < -1000) return numericFromBig(0n, 1000);
   const scale = clampScale(Math.max(16 - Math.trunc(weight), base.scale, exp.scale));

@@ -1,26 +1,5 @@
 /** What oracle.test.ts asks PostgreSQL about. */
 
-/** xorshift32 in [0, 1); SEED replays. */
-export function random(): () => number {
-  let s = Number(process.env['SEED'] ?? 20261129) | 1;
-  return () => {
-    s ^= s << 13;
-    s ^= s >>> 17;
-    s ^= s << 5;
-    return (s >>> 0) / 4294967296;
-  };
-}
-
-export function randomNumerics(n: number): string[] {
-  const next = random();
-  const digits = (k: number): string => Array.from({ length: k }, () => Math.floor(next() * 10)).join('');
-  return Array.from({ length: n }, () => {
-    const whole = Math.floor(next() * 9);
-    const scale = Math.floor(next() * 8);
-    return `${next() < 0.5 ? '-' : ''}${digits(whole) || '0'}${scale > 0 ? `.${digits(scale)}` : ''}`;
-  });
-}
-
 const INTS = [
   '0',
   '-0',
