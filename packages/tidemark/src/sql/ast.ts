@@ -380,9 +380,9 @@ export interface SelectItem extends Node {
   readonly expr: Expr;
   readonly alias: Ident | undefined;
 }
-/** `groupingSet` without items is `()`. */
+/** `empty` is `()`; `columns` is `(a, b)`, only within another set (elsewhere it is two items). */
 export interface GroupingSet extends Kind<'groupingSet'> {
-  readonly form: 'empty' | 'rollup' | 'cube' | 'sets';
+  readonly form: 'empty' | 'columns' | 'rollup' | 'cube' | 'sets';
   readonly items: readonly GroupItem[];
 }
 export type GroupItem = Expr | GroupingSet;

@@ -278,7 +278,11 @@ function parseGroupBy(c: Cursor): GroupItem[] {
   c.expect('group', 'by');
   if (c.isWord('distinct')) throw c.unsupported('GROUP BY DISTINCT');
   c.accept('all');
-  return c.list(() => parseGroupItem(c));
+  const items = c.list(() => parseGroupItem(c));
+  // `GROUP BY (a, b)` outside a set is `GROUP BY a, b`.
+  return items.flatMap((item) =>
+    item.kind === 'groupingSet' && item.form === 'columns' ? item.items : [item],
+  );
 }
 
 function parseGroupItem(c: Cursor): GroupItem {
@@ -289,15 +293,23 @@ function parseGroupItem(c: Cursor): GroupItem {
     c.next();
     c.next();
     item = { kind: 'groupingSet', form: 'empty', items: [], pos };
-  } else if (c.isWords('grouping', 'sets')) {
-    c.expect('grouping', 'sets');
+  } else if (c.accept('grouping', 'sets')) {
     item = { kind: 'groupingSet', form: 'sets', items: c.parenList(() => parseGroupItem(c)), pos };
   } else if ((c.isWord('rollup') || c.isWord('cube')) && c.isSymbol('(', 1)) {
     const form = c.next().text === 'rollup' ? 'rollup' : 'cube';
-    item = { kind: 'groupingSet', form, items: c.parenList(() => c.rules.expr(c)), pos };
-  } else item = c.rules.expr(c);
+    item = { kind: 'groupingSet', form, items: c.parenList(() => parseGroupColumns(c)), pos };
+  } else item = parseGroupColumns(c);
   c.leave();
   return item;
+}
+
+/** `(a, b)` without ROW is not a row here but two columns. */
+function parseGroupColumns(c: Cursor): GroupItem {
+  const { pos } = c.peek();
+  const paren = c.isSymbol('(');
+  const expr = c.rules.expr(c);
+  if (!paren || expr.kind !== 'row' || expr.pos !== pos) return expr;
+  return { kind: 'groupingSet', form: 'columns', items: expr.elements, pos };
 }
 
 // ---- LIMIT, OFFSET, FETCH, FOR

@@ -2,6 +2,14 @@
  * How tightly operators bind: one table, read by the parser and by the printer. The order is PostgreSQL's; what is
  * not named here (`||`, `->`, `~`, `@>`, any operator a user could make, `OPERATOR(…)`) has the level `operator`.
  */
+import type { Expr } from './ast.ts';
+
+/** An operator as written. */
+interface Operator {
+  readonly op: string;
+  readonly schema: string | undefined;
+}
+
 export const LEVEL = {
   or: 1,
   and: 2,
@@ -45,3 +53,42 @@ export const isOperator = (symbol: string): boolean =>
   symbol !== '=>' && /^[~!@#^&|`?+\-*/%<>=]/.test(symbol);
 
 export const infixLevel = (op: string): number => SYMBOLS[op] ?? LEVEL.operator;
+
+export const operatorLevel = (op: Operator): number =>
+  op.schema === undefined ? infixLevel(op.op) : LEVEL.operator;
+
+/** The level of a tree's topmost operator. */
+export function levelOf(e: Expr): number {
+  switch (e.kind) {
+    case 'or':
+    case 'and':
+    case 'not':
+    case 'collate':
+    case 'cast':
+      return LEVEL[e.kind];
+    case 'isNull':
+    case 'isBoolean':
+    case 'isDistinct':
+      return LEVEL.is;
+    case 'between':
+    case 'like':
+    case 'inList':
+    case 'inQuery':
+      return LEVEL.match;
+    case 'binary':
+    case 'quantifiedArray':
+    case 'quantifiedQuery':
+      return operatorLevel(e);
+    case 'unary':
+      return isSign(e) ? LEVEL.sign : LEVEL.operator;
+    case 'number':
+      return e.text.startsWith('-') ? LEVEL.sign : LEVEL.primary;
+    case 'namedArg':
+      return 0;
+    default:
+      return LEVEL.primary;
+  }
+}
+
+/** Prefix + and -. */
+export const isSign = (e: Operator): boolean => e.schema === undefined && (e.op === '-' || e.op === '+');

@@ -1,0 +1,92 @@
+/** Identifiers, names, literals and options as text that reads back as the same. */
+import type { Ident, ObjectName, OptionValue, SqlOption } from './ast.ts';
+import { KEYWORDS } from './keywords.ts';
+
+const SIMPLE = /^[a-z_][a-z0-9_]*$/;
+/** Unreserved words that mean something where a name may stand: AS OF, UNBOUNDED PRECEDING. */
+const AMBIGUOUS: ReadonlySet<string> = new Set(['of', 'unbounded']);
+
+const inQuotes = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** The identifier, in quotes where it needs them anywhere. */
+export function quoteIdent(name: string): string {
+  const keyword = KEYWORDS.get(name);
+  const plain =
+    SIMPLE.test(name) && (keyword === undefined || keyword === 'unreserved') && !AMBIGUOUS.has(name);
+  return plain ? name : inQuotes(name);
+}
+
+/** In quotes also when it is one of these words. */
+export const quoteUnless = (name: string, taken: ReadonlySet<string>): string =>
+  taken.has(name) ? inQuotes(name) : quoteIdent(name);
+
+export const printIdent = (ident: Ident): string => quoteIdent(ident.name);
+
+export const printName = (name: ObjectName): string => name.parts.map(printIdent).join('.');
+
+export const printIdents = (idents: readonly Ident[]): string => idents.map(printIdent).join(', ');
+
+/** ` (a, b)`, or nothing for no columns. */
+export const printColumns = (columns: readonly Ident[]): string =>
+  columns.length === 0 ? '' : ` (${printIdents(columns)})`;
+
+export const quoteString = (value: string): string => `'${value.replaceAll("'", "''")}'`;
+
+/** The parts that are there, one space between. */
+export const words = (...parts: readonly (string | false | undefined)[]): string =>
+  parts.filter((part) => part !== false && part !== undefined && part !== '').join(' ');
+
+// ---- Options
+
+/** Words that read as something else where an option's name or value stands. */
+const OPTION_NAMES: ReadonlySet<string> = new Set(['refresh']);
+const OPTION_WORDS: ReadonlySet<string> = new Set(['true', 'false']);
+
+export function printOptionName(name: string): string {
+  const plain = name.split(' ').every((word) => SIMPLE.test(word)) && !OPTION_NAMES.has(name);
+  return plain ? name.toUpperCase() : inQuotes(name);
+}
+
+export function printOption(option: SqlOption): string {
+  const name = printOptionName(option.name);
+  return option.value === undefined ? name : `${name} = ${printOptionValue(option.value)}`;
+}
+
+/** `(a = 1, b = 2)` */
+export const printOptions = (options: readonly SqlOption[]): string =>
+  `(${options.map(printOption).join(', ')})`;
+
+/** `WITH (…)`, or nothing for no options. */
+export const printWithOptions = (options: readonly SqlOption[]): string =>
+  options.length === 0 ? '' : `WITH ${printOptions(options)}`;
+
+export function printOptionValue(value: OptionValue): string {
+  switch (value.kind) {
+    case 'string':
+      return quoteString(value.value);
+    case 'number':
+      return value.text;
+    case 'boolean':
+      return value.value ? 'true' : 'false';
+    case 'secret':
+      return `SECRET ${printName(value.name)}`;
+    case 'optionList':
+      return `(${value.items.map(printOptionValue).join(', ')})`;
+    case 'word':
+      if (value.text === '*') return '*';
+      return SIMPLE.test(value.text) && !OPTION_WORDS.has(value.text) ? value.text : inQuotes(value.text);
+  }
+}
+
+/** A value of SET: reserved words need quotes there, but for ON. */
+export function printSetValue(value: OptionValue): string {
+  if (value.kind !== 'word' || value.text === 'on') return printOptionValue(value);
+  return KEYWORDS.get(value.text) === 'reserved' ? inQuotes(value.text) : printOptionValue(value);
+}
+
+/** A setting's name, its dots between identifiers. */
+export const printSetting = (name: string, taken: ReadonlySet<string> = new Set()): string =>
+  name
+    .split('.')
+    .map((part) => quoteUnless(part, taken))
+    .join('.');
