@@ -1,0 +1,54 @@
+/** Building the scalar expressions that the planner itself needs, over `ScalarExpr` and `HExpr` alike. */
+import { canonFunctionId } from '../expr/functions/casts.ts';
+import type { EvalError, ScalarExpr } from '../expr/scalar.ts';
+import { type Datum, needsCanon, type SqlType, type } from '../repr/types.ts';
+import { IS_NULL, NOT } from './scalar-facts.ts';
+
+const BOOL = type('bool');
+
+export const column = (index: number, of: SqlType): ScalarExpr => ({ kind: 'column', index, type: of });
+export const literal = <T extends Datum>(value: T, of: SqlType): { kind: 'literal'; value: Datum; type: SqlType } => ({
+  kind: 'literal',
+  value,
+  type: of,
+});
+export const TRUE = literal(true, BOOL);
+export const FALSE = literal(false, BOOL);
+export const nullOf = (t: SqlType): { kind: 'literal'; value: Datum; type: SqlType } => literal(null, t);
+
+export const errorExpr = (error: EvalError, of: SqlType): ScalarExpr => ({ kind: 'error', error, type: of });
+
+interface CallOf<E> {
+  kind: 'call';
+  func: string;
+  args: readonly E[];
+  type: SqlType;
+}
+export const call = <E>(func: string, args: readonly E[], of: SqlType): CallOf<E> => ({
+  kind: 'call',
+  func,
+  args,
+  type: of,
+});
+export const isNull = <E>(e: E): CallOf<E> => call(IS_NULL, [e], BOOL);
+export const not = <E>(e: E): CallOf<E> => call(NOT, [e], BOOL);
+export const notNull = (e: ScalarExpr): ScalarExpr => not<ScalarExpr>(isNull(e));
+
+export const ifThen = <E>(condition: E, then: E, otherwise: E, of: SqlType): { kind: 'if'; args: readonly E[]; type: SqlType } => ({
+  kind: 'if',
+  args: [condition, then, otherwise],
+  type: of,
+});
+
+/** The value as a key: SQL's equality of the type becomes equality of bytes. */
+export function canon(e: ScalarExpr): ScalarExpr {
+  if (!needsCanon(e.type)) return e;
+  if (e.kind === 'call' && e.func === canonFunctionId(e.type)) return e;
+  return call<ScalarExpr>(canonFunctionId(e.type), [e], e.type);
+}
+
+/** TRUE for none. */
+export function conjunction(list: readonly ScalarExpr[]): ScalarExpr {
+  if (list.length === 0) return TRUE;
+  return list.length === 1 ? list[0] : { kind: 'and', args: list, type: BOOL };
+}

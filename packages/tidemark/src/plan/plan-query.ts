@@ -1,0 +1,113 @@
+/** A query from syntax to an optimised plan: the one path that SELECT, views, indexes, subscribes and DML take. */
+import type { GlobalId } from '../base/ids.ts';
+import { type RelationDesc, type SqlType, type as sqlType } from '../repr/types.ts';
+import type { Query } from '../sql/ast.ts';
+import { newBinder } from './bind/binder.ts';
+import { asRelation, type BindContext, type BoundQuery, type PlanOptions, type QueryTargets } from './bind/context.ts';
+import { decorrelate } from './decorrelate.ts';
+import type { HRel } from './hir.ts';
+import type { RowSetFinishing } from './lir.ts';
+import { columnsOf, keysOf, type Mir, someNode } from './mir.ts';
+import { foldContextual } from './optimize/contextual.ts';
+import { optimize } from './optimize/optimize.ts';
+
+export type { PlanOptions, QueryTargets };
+
+export interface QueryPlan {
+  /** With names and types bound; for EXPLAIN RAW. */
+  readonly hir: HRel;
+  readonly ctes: BindContext['ctes'];
+  readonly decorrelated: Mir;
+  /** Optimised. Its columns are those of `finishing.project`'s input. */
+  readonly mir: Mir;
+  /** Of the result, after finishing. */
+  readonly desc: RelationDesc;
+  readonly paramTypes: readonly SqlType[];
+  /** Of a one-off query; the identity where the query is maintained. */
+  readonly finishing: RowSetFinishing;
+  /** Objects that the text names: what the catalog records as dependencies. */
+  readonly dependsOn: readonly GlobalId[];
+  /** Collections that the plan reads, through views too. */
+  readonly reads: readonly GlobalId[];
+  /** Per-replica log relations among them. */
+  readonly usesLogs: readonly GlobalId[];
+  /** Contextual functions that were called, by name: `now`, `current_user`, `mz_now` … */
+  readonly contextual: readonly string[];
+}
+
+/** Types of a query and of its parameters, before there are values. */
+export function describeQuery(
+  query: Query,
+  options: PlanOptions,
+): { readonly desc: RelationDesc; readonly paramTypes: readonly SqlType[] } {
+  const context = newBinder(options);
+  const bound = context.rules.query(context, query, undefined);
+  const columns = bound.columns.map((c) => ({ name: c.name, type: c.type, nullable: true }));
+  return { desc: { columns, keys: [] }, paramTypes: context.paramTypes() };
+}
+
+export function planQuery(query: Query, options: PlanOptions, targets?: QueryTargets): QueryPlan {
+  const context = newBinder(options);
+  return finishPlan(context, context.rules.query(context, query, undefined, targets));
+}
+
+/** From a bound query on. */
+export function finishPlan(context: BindContext, bound: BoundQuery): QueryPlan {
+  const { options } = context;
+  const maintained = options.maintained === true;
+  const paramTypes = context.paramTypes();
+  const extra = maintained
+    ? []
+    : bound.order.flatMap((o) => (bound.columns.some((c) => c.id === o.id) ? [] : [o.id]));
+  const hir: HRel = maintained
+    ? asRelation(bound)
+    : {
+        kind: 'project',
+        input: bound.rel,
+        columns: [...bound.columns, ...[...new Set(extra)].map((id) => ({ id, type: sqlType('void'), nullable: true }))],
+      };
+  const decorrelated = foldContextual(
+    decorrelate(hir, { ctes: context.ctes, parameters: options.paramValues ?? [] }),
+    options.eval,
+  );
+  const mir = optimize(decorrelated, { context: options.eval, indexes: (id) => options.catalog.indexesOn(id) });
+  const ids = hir.kind === 'project' ? hir.columns.map((c) => c.id) : [];
+  const project = bound.columns.map((_, i) => i);
+  const finishing: RowSetFinishing = maintained
+    ? { orderBy: [], limit: null, offset: 0, project }
+    : {
+        orderBy: bound.order.map((o) => ({ column: ids.indexOf(o.id), desc: o.desc, nullsFirst: o.nullsFirst })),
+        limit: bound.limit,
+        offset: bound.offset,
+        project,
+      };
+  const columns = columnsOf(mir);
+  const desc: RelationDesc = {
+    columns: bound.columns.map((c, i) => ({ name: c.name, type: c.type, nullable: columns[i].nullable })),
+    keys: keysOf(mir).filter((k) => k.every((c) => c < project.length)),
+  };
+  const reads = readsOf(mir);
+  return {
+    hir,
+    ctes: context.ctes,
+    decorrelated,
+    mir,
+    desc,
+    paramTypes,
+    finishing,
+    dependsOn: [...context.dependsOn],
+    reads,
+    usesLogs: reads.filter((id) => options.catalog.item(id)?.kind === 'log'),
+    contextual: [...context.contextual],
+  };
+}
+
+export function readsOf(mir: Mir): readonly GlobalId[] {
+  const found = new Set<GlobalId>();
+  someNode(mir, (n) => {
+    if (n.op === 'Get') found.add(n.id);
+    return false;
+  });
+  return [...found];
+}
+

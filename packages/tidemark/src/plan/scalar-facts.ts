@@ -1,0 +1,74 @@
+/**
+ * What the planner asks about scalar expressions: may it be NULL, may it fail, is it an equality, a NULL test. All
+ * derived from the function table; no function is known by its id here but the few that `make-scalar.ts` builds.
+ */
+import { functionById } from '../expr/registry.ts';
+import type { ScalarExpr } from '../expr/scalar.ts';
+
+export const IS_NULL = 'is_null';
+export const NOT = 'not_bool';
+
+/** Whether the value may be NULL, given which input columns may. */
+export function isNullable(e: ScalarExpr, columns: readonly { readonly nullable: boolean }[]): boolean {
+  switch (e.kind) {
+    case 'column':
+      return columns[e.index].nullable;
+    case 'literal':
+      return e.value === null;
+    case 'error':
+      return false;
+    case 'and':
+    case 'or':
+      return e.args.some((a) => isNullable(a, columns));
+    case 'if':
+      return isNullable(e.args[1], columns) || isNullable(e.args[2], columns);
+    case 'coalesce':
+      return e.args.every((a) => isNullable(a, columns));
+    case 'call': {
+      const def = functionById(e.func);
+      return def.nullable || (def.strict && e.args.some((a) => isNullable(a, columns)));
+    }
+  }
+}
+
+export const isNullTest = (e: ScalarExpr): boolean => e.kind === 'call' && e.func === IS_NULL;
+/** `x` of `x IS NOT NULL`. */
+export function notNullArgument(e: ScalarExpr): ScalarExpr | undefined {
+  if (e.kind !== 'call' || e.func !== NOT) return undefined;
+  const [inner] = e.args;
+  return inner.kind === 'call' && inner.func === IS_NULL ? inner.args[0] : undefined;
+}
+
+/** Whether it is SQL's `a = b`. */
+export function isEquality(e: ScalarExpr): e is ScalarExpr & { kind: 'call' } {
+  return e.kind === 'call' && e.args.length === 2 && functionById(e.func).name === '=';
+}
+
+/** A strict expression is NULL where one of these columns is. */
+export function nullRejecting(e: ScalarExpr, into: Set<number> = new Set()): Set<number> {
+  if (e.kind === 'column') into.add(e.index);
+  else if (e.kind === 'call' && functionById(e.func).strict) for (const a of e.args) nullRejecting(a, into);
+  return into;
+}
+
+/** Columns that cannot be NULL in a row for which the predicate is TRUE. */
+export function provesNotNull(p: ScalarExpr): ReadonlySet<number> {
+  const tested = notNullArgument(p);
+  if (tested !== undefined) return nullRejecting(tested);
+  if (p.kind === 'and') return new Set(p.args.flatMap((a) => [...provesNotNull(a)]));
+  return nullRejecting(p);
+}
+
+/** The column that the predicate holds to one literal. */
+export function fixedColumn(p: ScalarExpr): number | undefined {
+  if (!isEquality(p)) return undefined;
+  const [a, b] = p.args;
+  if (a.kind === 'column' && b.kind === 'literal') return a.index;
+  if (b.kind === 'column' && a.kind === 'literal') return b.index;
+  return undefined;
+}
+
+/** TRUE, FALSE, NULL, or undefined when it is not a boolean literal. */
+export function booleanLiteral(e: ScalarExpr): boolean | null | undefined {
+  return e.kind === 'literal' && e.type.name === 'bool' ? (e.value as boolean | null) : undefined;
+}
