@@ -6,11 +6,10 @@
 import { assert } from '../base/assert.ts';
 import { type ErrorCode, SQLSTATE, SqlError } from '../base/error.ts';
 import type { ReplicaId } from '../base/ids.ts';
+import { orderAndCut, projected } from '../compute/finishing.ts';
 import type { PeekCommand, PeekResponse } from '../compute/protocol.ts';
-import type { RowSetFinishing } from '../plan/lir.ts';
-import { type Batch, concatBatches, diffAt, emptyBatch, gatherBatch } from '../repr/batch.ts';
-import { sortIndices } from '../repr/compare.ts';
-import { kindOf, type SqlType } from '../repr/types.ts';
+import { type Batch, concatBatches, emptyBatch } from '../repr/batch.ts';
+import { kindOf } from '../repr/types.ts';
 
 interface PendingPeek {
   readonly command: PeekCommand;
@@ -95,42 +94,6 @@ export const canceled = (): SqlError =>
 function finish(command: PeekCommand, parts: readonly Batch[]): Batch {
   const kinds = command.desc.columns.map((c) => kindOf(c.type));
   const all = parts.length === 0 ? emptyBatch(kinds) : concatBatches(parts);
-  return finishRows(
-    all,
-    command.desc.columns.map((c) => c.type),
-    command.finishing,
-  );
-}
-
-/**
- * Order, offset and limit by multiplicity, projection. Diffs of the result are multiplicities; rows stay
- * consolidated, so that a million equal rows are one.
- */
-export function finishRows(rows: Batch, types: readonly SqlType[], f: RowSetFinishing): Batch {
-  const project = (b: Batch): Batch => ({ ...b, columns: f.project.map((p) => b.columns[p]!) });
-  if (f.orderBy.length === 0 && f.limit === null && f.offset === 0) return project(rows);
-  const keys = f.orderBy.map(({ column, desc, nullsFirst }) => ({
-    column: rows.columns[column]!,
-    type: types[column]!,
-    desc,
-    nullsFirst,
-  }));
-  const order = sortIndices(keys, rows.length);
-  const indices = new Int32Array(rows.length);
-  const diffs = new Float64Array(rows.length);
-  let skip = f.offset;
-  let left = f.limit ?? Number.POSITIVE_INFINITY;
-  let n = 0;
-  for (let k = 0; k < rows.length && left > 0; k++) {
-    const i = order[k]!;
-    let m = diffAt(rows, i);
-    const skipped = Math.min(skip, m);
-    skip -= skipped;
-    m = Math.min(m - skipped, left);
-    if (m <= 0) continue;
-    left -= m;
-    indices[n] = i;
-    diffs[n++] = m;
-  }
-  return project({ ...gatherBatch(rows, indices, n), diffs: diffs.slice(0, n) });
+  const types = command.desc.columns.map((c) => c.type);
+  return projected(orderAndCut(all, types, command.finishing), command.finishing.project);
 }

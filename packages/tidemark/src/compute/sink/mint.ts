@@ -1,0 +1,100 @@
+/**
+ * Mint, the first of the three operators of a view's sink: decides what is written next. On the owner it watches the frontier of
+ * the desired collection (over all workers) and the shard's upper, and mints a description [shard upper, desired frontier)
+ * when writing is permitted and there is something new to say. Lowers strictly increase, so at most one
+ * description is valid. On the other workers it is there and does nothing.
+ *
+ * It also knows when *every* worker has computed the as-of: the gate of the write stages.
+ */
+import type { Scope } from '../../dataflow/builder.ts';
+import { broadcast, toWorker } from '../../dataflow/channel.ts';
+import type { Stream } from '../../dataflow/ports.ts';
+import { exchangeRows } from '../../operators/exchange.ts';
+import type { OksErrs } from '../../operators/state/stateful-operator.ts';
+import type { Batch } from '../../repr/batch.ts';
+import { EMPTY, type Frontier, MIN_TIME, type Timestamp } from '../../time/timestamp.ts';
+import { encodeControl } from '../control.ts';
+
+/** What the next append covers. */
+export interface WriteDescription {
+  readonly lower: Timestamp;
+  readonly upper: Frontier;
+}
+
+/** The owner's view of the sink; the others have none. */
+export interface MintHandle {
+  /** All workers' progress: what is before it is computed everywhere. */
+  readonly computed: Frontier;
+  allowWrites(): void;
+  /** The shard's upper as known; also after a lost race, when the description is void. */
+  shardMoved(upper: Frontier): void;
+}
+
+export interface MintOptions {
+  readonly owner: number;
+  readonly mayWrite: boolean;
+}
+
+export function mint(
+  scope: Scope,
+  desired: OksErrs,
+  options: MintOptions,
+): { readonly descriptions: Stream<Batch>; readonly handle: MintHandle } {
+  const progress = frontierOf(scope, [desired.oks, desired.errs]);
+  const all = exchangeRows(scope, progress, toWorker(options.owner), 'MintProgress');
+  const op = scope.operator('Mint');
+  const from = op.input(all);
+  const to = op.output<Batch>('descriptions');
+  let handle!: MintHandle;
+  op.build((ctx) => {
+    const capability = ctx.initialCapability();
+    const isOwner = ctx.host.index === options.owner;
+    if (!isOwner) capability.dispose();
+    let mayWrite = options.mayWrite;
+    let shardUpper: Frontier = MIN_TIME;
+    let known = false;
+    let minted = -1;
+    handle = {
+      get computed() {
+        return from.frontier;
+      },
+      allowWrites() {
+        mayWrite = true;
+        ctx.reactivate();
+      },
+      shardMoved(upper) {
+        known = true;
+        if (upper > shardUpper) shardUpper = upper;
+        ctx.reactivate();
+      },
+    };
+    return {
+      run() {
+        while (from.pull() !== undefined);
+        if (!isOwner || capability.time === EMPTY) return;
+        if (shardUpper === EMPTY) {
+          capability.dispose();
+          return;
+        }
+        if (!mayWrite || !known || shardUpper >= from.frontier || shardUpper <= minted) return;
+        minted = shardUpper;
+        const description: WriteDescription = { lower: shardUpper, upper: from.frontier };
+        to.send(capability, encodeControl([description], capability.time));
+      },
+    };
+  });
+  return { descriptions: exchangeRows(scope, to.stream, broadcast, 'Descriptions'), handle };
+}
+
+/** An edge that carries the least frontier of some streams and no rows. */
+function frontierOf(scope: Scope, streams: readonly Stream<Batch>[]): Stream<Batch> {
+  const op = scope.operator('Progress');
+  const inputs = streams.map((s) => op.input(s));
+  const to = op.output<Batch>('frontier');
+  op.build(() => ({
+    run() {
+      for (const i of inputs) while (i.pull() !== undefined);
+    },
+  }));
+  return to.stream;
+}
