@@ -4,7 +4,7 @@
  */
 import type { Scope } from '../dataflow/builder.ts';
 import type { Capability } from '../dataflow/capability.ts';
-import type { Stream } from '../dataflow/ports.ts';
+import { MAX_BATCH_ROWS, type Stream } from '../dataflow/ports.ts';
 import type { Batch } from '../repr/batch.ts';
 import { type ExpandRow, Expansion } from './state/expansion.ts';
 import type { EncodeError } from './state/reduce-rule.ts';
@@ -14,6 +14,9 @@ export interface FlatMapSpec {
   readonly expand: ExpandRow;
   readonly encodeError: EncodeError;
 }
+
+/** A row may give any number of rows: readers with more of them waiting are given time. */
+const BACKLOG_ROWS = 4 * MAX_BATCH_ROWS;
 
 export function flatMap(scope: Scope, input: Stream<Batch>, spec: FlatMapSpec): OksErrs {
   const op = scope.operator('FlatMap');
@@ -31,6 +34,7 @@ export function flatMap(scope: Scope, input: Stream<Batch>, spec: FlatMapSpec): 
     return {
       run(fuel) {
         for (;;) {
+          if (oks.backlog > BACKLOG_ROWS) break;
           expansion.work(fuel, output);
           if (expansion.busy) break;
           held?.dispose();

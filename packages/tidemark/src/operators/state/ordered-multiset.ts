@@ -281,4 +281,4 @@ export class OrderedMultiset {
   }
 }
 
-const positive = (count: number): number => (count > 0 ? count : 0);
+const positive = (count: number): number => Math.max(count, 0);

@@ -83,11 +83,14 @@ class StatefulLogic implements OperatorLogic {
 
   #hold(implied: Capability): void {
     const { held } = this.#time;
-    if (held === EMPTY) {
-      this.#held?.dispose();
-      this.#held = undefined;
-    } else if (this.#held === undefined) this.#held = implied.delayed(held);
-    else this.#held.downgrade(held);
+    if (this.#held !== undefined && this.#held.time <= held && held !== EMPTY) {
+      this.#held.downgrade(held);
+      return;
+    }
+    // A row may come that is earlier than all that wait: the inputs' frontiers still vouch for it.
+    const old = this.#held;
+    this.#held = held === EMPTY ? undefined : implied.delayed(held);
+    old?.dispose();
   }
 
   shutdown(): void {
