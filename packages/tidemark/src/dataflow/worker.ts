@@ -94,7 +94,12 @@ export class Worker implements OperatorHost {
     const dataflow = new Dataflow(this, { index, name }, (d) => this.#dataflows.delete(d.dataflowIndex));
     this.#dataflows.set(index, dataflow);
     openScope(dataflow, [index], name);
-    build(new Scope(dataflow, [index]));
+    try {
+      build(new Scope(dataflow, [index]));
+    } catch (error) {
+      dataflow.drop();
+      throw error;
+    }
     dataflow.finishBuild();
     const early = this.#early.get(index);
     this.#early.delete(index);

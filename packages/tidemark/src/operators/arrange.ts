@@ -16,7 +16,7 @@ import type { Batch } from '../repr/batch.ts';
 import type { ArrangedBatch, ArrangementSpec } from '../trace/arranged-batch.ts';
 import { Batcher } from '../trace/batcher.ts';
 import { Fuel } from '../trace/fuel.ts';
-import { Trace, type TraceReader } from '../trace/trace.ts';
+import { Trace, type TraceHandle, type TraceReader } from '../trace/trace.ts';
 
 /** An arranged collection: the batches as they are sealed, and the trace they make up. */
 export interface Arranged {
@@ -24,6 +24,11 @@ export interface Arranged {
   readonly stream: Stream<ArrangedBatch>;
   /** Valid while the dataflow is being built; whoever reads later clones it, and disposes the clone. */
   readonly trace: TraceReader;
+}
+
+/** One whose trace is written in this dataflow: a clone of its handle can be exported and imported elsewhere. */
+export interface OwnArranged extends Arranged {
+  readonly trace: TraceHandle;
 }
 
 export interface ArrangeOptions {
@@ -36,7 +41,7 @@ export interface ArrangeOptions {
 /** After so many rows a frontier is not left waiting for the rest of the queue. */
 const SEAL_ROWS = 65_536;
 
-export function arrange(scope: Scope, input: Stream<Batch>, options: ArrangeOptions): Arranged {
+export function arrange(scope: Scope, input: Stream<Batch>, options: ArrangeOptions): OwnArranged {
   const { spec } = options;
   const op = scope.operator(options.name ?? 'Arrange');
   const from = op.input(input, options.pact ?? exchange(spec.keyColumns, spec.hash));

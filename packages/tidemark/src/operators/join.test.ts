@@ -138,8 +138,8 @@ class Run {
         const ra = arrange(scope, r.stream, {
           spec: arrangementSpec(RIGHT, [0, 1].slice(0, keyWidth), hash),
         });
-        this.leftTraces.push(la.trace.clone() as TraceHandle);
-        this.rightTraces.push(ra.trace.clone() as TraceHandle);
+        this.leftTraces.push(la.trace.clone());
+        this.rightTraces.push(ra.trace.clone());
         if (joinHere) scope.region('join', (inner) => this.addJoin(inner, la, ra));
       });
   }
