@@ -3,7 +3,7 @@
  * the last of duplicate keys; numbers as numeric prints them).
  */
 import { SqlError } from '../base/error.ts';
-import { type Numeric, numericToText, parseNumeric } from './numeric.ts';
+import { type Numeric, numericOverflow, parseNumeric } from './numeric.ts';
 import { compareText } from './text.ts';
 
 /** A parsed value. */
@@ -15,6 +15,7 @@ export class JsonNumber {
   constructor(text: string) {
     this.text = text;
   }
+  /** As a numeric, if it holds that many digits. */
   get value(): Numeric {
     return parseNumeric(this.text);
   }
@@ -255,12 +256,54 @@ class Parser {
   }
 }
 
-/** jsonb keeps numbers as numeric: no exponent, no minus before zero. */
+/** Digits beyond which PostgreSQL's numeric gives up, before and after the point. */
+const MAX_WHOLE = 131072;
+const MAX_FRACTION = 16383;
+
+/** jsonb keeps numbers as numeric: no exponent, no minus before zero. All digits stay, however many. */
 function numberText(s: string): string {
-  if (s.charCodeAt(0) !== 45 && !/[eE]/.test(s)) return s;
-  if (/[eE]/.test(s) || Number(s) === 0) return numericToText(parseNumeric(s));
-  return s;
+  const m = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(s)!;
+  const [, sign, whole, fraction = '', e] = m;
+  const unsigned = e === undefined ? s.slice(sign!.length) : shiftPoint(whole!, fraction, Number(e));
+  return sign === '-' && /[1-9]/.test(unsigned) ? `-${unsigned}` : unsigned;
 }
+
+/** `whole.fraction` × 10^e in plain digits. */
+function shiftPoint(whole: string, fraction: string, e: number): string {
+  const scale = fraction.length - e;
+  const digits = (whole + fraction).replace(/^0+/, '');
+  if (scale > MAX_FRACTION || digits.length - scale > MAX_WHOLE) throw numericOverflow();
+  if (digits === '') return scale > 0 ? `0.${'0'.repeat(scale)}` : '0';
+  if (scale <= 0) return digits + '0'.repeat(-scale);
+  const padded = digits.padStart(scale + 1, '0');
+  return `${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
+}
+
+/** Order of two canonical number texts by value. */
+export function compareNumberText(a: string, b: string): number {
+  const x = a.startsWith('-');
+  const y = b.startsWith('-');
+  if (x !== y) return x ? -1 : 1;
+  return x ? compareUnsigned(b.slice(1), a.slice(1)) : compareUnsigned(a, b);
+}
+function compareUnsigned(a: string, b: string): number {
+  const p = a.indexOf('.');
+  const q = b.indexOf('.');
+  const wholeA = p < 0 ? a.length : p;
+  const wholeB = q < 0 ? b.length : q;
+  if (wholeA !== wholeB) return wholeA - wholeB;
+  // The points stand at one place, so digits compare one by one; a missing digit is a zero.
+  for (let i = 0; i < Math.max(a.length, b.length); i++) {
+    const x = i < a.length ? a.charCodeAt(i) : 48;
+    const y = i < b.length ? b.charCodeAt(i) : 48;
+    // Past the end of an integer the other's point stands against a zero that means nothing.
+    if (x !== y && x !== 46 && y !== 46) return x - y;
+  }
+  return 0;
+}
+
+/** Without the zeros that end a fraction. */
+export const trimNumberText = (s: string): string => (s.includes('.') ? s.replace(/\.?0+$/, '') : s);
 
 /** Order of keys: the shorter in bytes first. */
 export function compareKeys(a: string, b: string): number {

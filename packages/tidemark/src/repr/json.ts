@@ -5,8 +5,15 @@
  *
  * Two numbers that differ in trailing zeros are equal in SQL and different here: keys take `canonJson`.
  */
-import { compareKeys, type Json, JsonNumber, JsonObject, parseJson } from './json-parse.ts';
-import { canonNumeric, compareNumeric, numericToText } from './numeric.ts';
+import {
+  compareKeys,
+  compareNumberText,
+  type Json,
+  JsonNumber,
+  JsonObject,
+  parseJson,
+  trimNumberText,
+} from './json-parse.ts';
 import { compareText } from './text.ts';
 
 export { type Json, JsonNumber, JsonObject, jsonObject, parseJson } from './json-parse.ts';
@@ -203,7 +210,7 @@ export function canonJson(text: string): string {
   return jsonToText(canonValue(parseJson(text)));
 }
 function canonValue(v: Json): Json {
-  if (v instanceof JsonNumber) return new JsonNumber(numericToText(canonNumeric(v.value)));
+  if (v instanceof JsonNumber) return new JsonNumber(trimNumberText(v.text));
   if (v instanceof JsonObject) return new JsonObject(v.keys, v.values.map(canonValue));
   return Array.isArray(v) ? (v as Json[]).map(canonValue) : v;
 }
@@ -222,7 +229,7 @@ function compareValues(a: Json, b: Json): number {
   if (d !== 0) return d;
   if (typeof a === 'string') return compareText(a, b as string);
   if (typeof a === 'boolean') return Number(a) - Number(b);
-  if (a instanceof JsonNumber) return compareNumeric(a.value, (b as JsonNumber).value);
+  if (a instanceof JsonNumber) return compareNumberText(a.text, (b as JsonNumber).text);
   if (a instanceof JsonObject) return compareObjects(a, b as JsonObject);
   return a === null ? 0 : compareArrays(a as readonly Json[], b as readonly Json[]);
 }
