@@ -228,6 +228,8 @@ async function collectCopy(data: AsyncIterable<Uint8Array>, session: CannedSessi
     text += decoder.decode(chunk, { stream: true });
     session.backend.copyChunks++;
   }
+  // psql before 18 sends its end mark as data.
+  text = text.replace(/\\\.\n$/, '');
   session.backend.copied.push(text);
   return `COPY ${text.split('\n').length - 1}`;
 }

@@ -428,6 +428,15 @@ describe('the extended protocol', () => {
     assert.equal(client.writes, writes + 1);
   });
 
+  it('does not hold answers of a pipeline back behind a long statement', async () => {
+    const client = await WireClient.ready();
+    client.send(Buffer.concat([send.query('select 1'), send.query('wait')]));
+    assert.equal(await client.types('Z'), 'TDCZ');
+    assert.equal(client.backend.waiting, 1);
+    client.hangUp();
+    await client.finished;
+  });
+
   it('sends what waits when the client asks with Flush', async () => {
     const client = await WireClient.ready();
     client.send(send.parse('select 1'), send.describe('S'), send.flush());

@@ -43,6 +43,8 @@ export class WireStream {
   #paused = false;
   /** Resolved by the next chunk or the end, if somebody waits. */
   #wake: PromiseWithResolvers<void> | null = null;
+  /** A push at the next turn is on its way. */
+  #pushing = false;
   #untilTurn: number = LIMITS.messagesPerTurn;
 
   constructor(transport: Transport) {
@@ -80,6 +82,7 @@ export class WireStream {
   async frame(): Promise<void> {
     if (--this.#untilTurn <= 0) await this.#turn();
     while (!this.poll()) await this.moreInput();
+    if (this.out.length > 0) this.#pushSoon();
   }
 
   /** Sends what waits, then resolves when there may be more to `poll`, or the end. */
@@ -138,6 +141,19 @@ export class WireStream {
   disconnected(): void {
     this.#closed = true;
     this.#wakeUp();
+  }
+
+  /**
+   * Answers of a pipeline are sent together, yet not held back by a message after them that takes long: those
+   * that wait at the next turn of the event loop go then.
+   */
+  #pushSoon(): void {
+    if (this.#pushing) return;
+    this.#pushing = true;
+    void this.#transport.turn().then(() => {
+      this.#pushing = false;
+      if (!this.#closed) void this.push();
+    });
   }
 
   #turn(): Promise<void> {
