@@ -52,8 +52,8 @@ export class OrderedMultiset {
   #roots: Int32Array<ArrayBuffer> = new Int32Array(0);
   #negatives: Int32Array<ArrayBuffer> = new Int32Array(0);
   /** Slots (and their groups) whose multiplicity was zero at some point since the last sweep. */
-  #zeroSlots: number[] = [];
-  #zeroGroups: number[] = [];
+  readonly #zeroSlots: number[] = [];
+  readonly #zeroGroups: number[] = [];
   readonly #path: Int32Array<ArrayBuffer> = new Int32Array(MAX_DEPTH);
 
   constructor(kinds: readonly Kind[], order: readonly OrderColumn[]) {
@@ -223,19 +223,20 @@ export class OrderedMultiset {
     }
   }
 
-  /** Frees the rows whose multiplicity is zero. */
-  sweep(): void {
-    if (this.#zeroSlots.length === 0) return;
-    for (let k = 0; k < this.#zeroSlots.length; k++) {
-      const slot = this.#zeroSlots[k]!;
+  /** Frees rows whose multiplicity is zero, at most `most` of `toSweep` now. */
+  sweep(most: number = Number.POSITIVE_INFINITY): void {
+    for (; most > 0 && this.#zeroSlots.length > 0; most--) {
+      const slot = this.#zeroSlots.pop()!;
+      const g = this.#zeroGroups.pop()!;
       this.#zeroListed[slot] = 0;
       if (this.#nodes[F * slot + COUNT] !== 0) continue;
-      const g = this.#zeroGroups[k]!;
       this.#roots[g] = this.#remove(this.#roots[g]! - 1, slot) + 1;
       this.rows.free(slot);
     }
-    this.#zeroSlots = [];
-    this.#zeroGroups = [];
+  }
+
+  get toSweep(): number {
+    return this.#zeroSlots.length;
   }
 
   /** Takes a weightless node out of the tree under `root`; weights above it do not change. */

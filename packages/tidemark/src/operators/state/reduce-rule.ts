@@ -142,8 +142,10 @@ export class ReduceRule implements StateRule {
     let k = 0;
     for (let i = 0; i < n; i++) {
       const g = gids[i]!;
-      if (this.#counts[g] === 0 && this.#isZero(g)) continue;
-      if (this.#counts[g]! <= 0) errors.negative(k);
+      const count = this.#counts[g]!;
+      assert(Number.isSafeInteger(count), 'the rows of a group stay within 2^53');
+      if (count === 0 && this.#isZero(g)) continue;
+      if (count <= 0) errors.negative(k);
       live[k] = g;
       positions[k++] = i;
     }

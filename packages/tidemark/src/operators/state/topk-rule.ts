@@ -121,7 +121,12 @@ export class TopKRule implements StateRule {
       if (fuel.exhausted) return false;
       this.#emit(time, output, fuel);
     }
-    this.#rows.sweep();
+    while (this.#rows.toSweep > 0) {
+      if (fuel.exhausted) return false;
+      const rows = Math.floor(fuel.portion(Math.min(FLUSH_STEP, this.#rows.toSweep)));
+      this.#rows.sweep(rows);
+      fuel.spend(rows);
+    }
     this.#touched = [];
     this.#windows = [];
     this.#flushed = 0;
