@@ -40,6 +40,7 @@ export class SqliteConsensus implements Consensus {
         PRAGMA journal_mode = WAL;
         PRAGMA synchronous = FULL;
         PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
+        PRAGMA journal_size_limit = ${CHECKPOINT_PAGES * 4096};
         CREATE TABLE IF NOT EXISTS entries (
           key TEXT NOT NULL, seqno INTEGER NOT NULL, value BLOB NOT NULL, PRIMARY KEY (key, seqno)
         ) WITHOUT ROWID`);

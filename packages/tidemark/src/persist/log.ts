@@ -30,6 +30,8 @@ export interface ShardContext {
   readonly codec: PartCodec;
   /** Names this process in the holds it takes. */
   readonly processTag: string;
+  /** A text that nobody else writes an entry with. */
+  readonly nextToken: () => string;
   readonly compaction: CompactionLimits;
   /** Parts up to this size stand in the state. */
   readonly inlineMaxBytes: number;
@@ -107,7 +109,7 @@ export class ShardLog {
   /** The write that would make `changes`. */
   prepare(changes: readonly Change[]): Prepared {
     const s = this.#state;
-    const token = hex(this.#ctx.random.bytes(8));
+    const token = this.#ctx.nextToken();
     const { value, reset, state } = encodeNext(apply(s, changes, token), changes, token);
     const op = { key: consensusKey(this.shardId), expected: s.seqno === 0 ? null : s.seqno, value, reset };
     return { op, token, next: state };

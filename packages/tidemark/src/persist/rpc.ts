@@ -12,6 +12,7 @@ import type { Blob } from './blob.ts';
 import type { CasMode, CasOp, CasResult, Consensus, Seqno, Versioned } from './consensus.ts';
 import type { Pins } from './pins.ts';
 import type { Stores } from './shards.ts';
+import type { ReadFeed, SharedReadSpec, SharedStep } from './shared-read.ts';
 import type { ShardNotice, ShardWatch } from './watch.ts';
 
 /** Both ends of a worker's channel, or one end of a MessageChannel; delivers in order. */
@@ -34,6 +35,8 @@ interface Calls {
   listKeys: { args: [prefix: string]; answer: string[] };
   pin: { args: [keys: readonly string[]]; answer: undefined };
   pinned: { args: [keys: readonly string[]]; answer: string[] };
+  nextStep: { args: [readId: string, spec: SharedReadSpec, worker: number]; answer: SharedStep | null };
+  closeRead: { args: [readId: string]; answer: undefined };
 }
 type Method = keyof Calls;
 
@@ -55,10 +58,19 @@ interface WireError {
   readonly hint: string | undefined;
 }
 
+/** What a thread without stores of its own works with. */
+export interface RemoteStores extends Stores {
+  readonly reads: ReadFeed;
+}
+
 /** Serves `stores` to the other end of the port. */
-export function serveStores(port: StorePort, stores: Stores): { close(): void } {
-  const { blob, consensus, pins, watch } = stores;
-  const pinnedThere: string[] = [];
+export function serveStores(port: StorePort, stores: RemoteStores): { close(): void } {
+  const { blob, consensus, pins, watch, reads } = stores;
+  const pinnedThere = new Map<string, number>();
+  const countPins = (keys: readonly string[], by: 1 | -1) => {
+    for (const k of keys) pinnedThere.set(k, (pinnedThere.get(k) ?? 0) + by);
+    if (by < 0) for (const k of keys) if (pinnedThere.get(k) === 0) pinnedThere.delete(k);
+  };
   const subscriptions = new Map<string, () => void>();
   const handlers: { [M in Method]: (...args: Calls[M]['args']) => Promise<unknown> } = {
     get: (key) => blob.get(key),
@@ -71,10 +83,12 @@ export function serveStores(port: StorePort, stores: Stores): { close(): void } 
     remove: (key) => consensus.remove(key),
     listKeys: (prefix) => consensus.list(prefix),
     pin: (keys) => {
-      pinnedThere.push(...keys);
+      countPins(keys, 1);
       return pins.pin(keys);
     },
     pinned: (keys) => pins.pinned(keys),
+    nextStep: (readId, spec, worker) => reads.next(readId, spec, worker),
+    closeRead: (readId) => reads.close(readId),
   };
   const post = (message: ToClient, transfer: ArrayBuffer[] = []) => port.post(message, transfer);
   const answer = async (id: number, method: Method, args: readonly unknown[]) => {
@@ -94,10 +108,7 @@ export function serveStores(port: StorePort, stores: Stores): { close(): void } 
         void answer(m.id, m.method, m.args);
         break;
       case 'unpin':
-        for (const k of m.keys) {
-          const at = pinnedThere.lastIndexOf(k);
-          if (at >= 0) pinnedThere.splice(at, 1);
-        }
+        countPins(m.keys, -1);
         pins.unpin(m.keys);
         break;
       case 'publish':
@@ -119,7 +130,8 @@ export function serveStores(port: StorePort, stores: Stores): { close(): void } 
     close() {
       for (const end of subscriptions.values()) end();
       subscriptions.clear();
-      pins.unpin(pinnedThere.splice(0));
+      for (const [key, n] of pinnedThere) pins.unpin(new Array<string>(n).fill(key));
+      pinnedThere.clear();
     },
   };
 }
@@ -135,7 +147,7 @@ function toWire(e: unknown): WireError {
 }
 
 /** The stores that the other end of the port serves. After `close`, what is still asked fails. */
-export function remoteStores(port: StorePort): Stores & { close(): void } {
+export function remoteStores(port: StorePort): RemoteStores & { close(): void } {
   const client = new StoreClient(port);
   return { ...client.stores(), close: () => client.close() };
 }
@@ -187,7 +199,7 @@ class StoreClient {
     }
   }
 
-  stores(): Stores {
+  stores(): RemoteStores {
     const blob: Blob = {
       get: (key) => this.#call('get', key),
       put: (key, bytes) => this.#call('put', key, compact(bytes)),
@@ -215,7 +227,11 @@ class StoreClient {
       publish: (notices) => this.#post({ t: 'publish', notices }),
       subscribe: (shardId, listener) => this.#subscribe(shardId, listener),
     };
-    return { blob, consensus, pins, watch };
+    const reads: ReadFeed = {
+      next: (readId, spec, worker) => this.#call('nextStep', readId, spec, worker),
+      close: (readId) => this.#call('closeRead', readId),
+    };
+    return { blob, consensus, pins, watch, reads };
   }
 
   #subscribe(shardId: string, listener: (notice: ShardNotice) => void): () => void {

@@ -77,6 +77,8 @@ export class Shards {
   readonly #open = new Map<string, Promise<Shard | null>>();
 
   constructor(options: ShardsOptions) {
+    const writer = hex(options.random.bytes(6));
+    let written = 0;
     this.#ctx = {
       blob: options.blob,
       consensus: options.consensus,
@@ -88,6 +90,7 @@ export class Shards {
       logger: options.logger ?? silentLogger,
       codec: options.codec ?? {},
       processTag: options.processTag ?? hex(options.random.bytes(6)),
+      nextToken: () => `${writer}${(written++).toString(36)}`,
       compaction: { ...COMPACTION, ...options.compaction },
       inlineMaxBytes: options.inlineMaxBytes ?? 4096,
       pollMs: options.pollMs ?? 1000,
