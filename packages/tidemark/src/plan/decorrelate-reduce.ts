@@ -7,7 +7,7 @@ import type { AggregateExpr, ScalarExpr } from '../expr/scalar.ts';
 import { type } from '../repr/types.ts';
 import type { Laid, Lowering } from './decorrelate.ts';
 import type { HAggregate, HExpr, HRel } from './hir.ts';
-import { canon, column, ifThen, literal, nullOf } from './make-scalar.ts';
+import { aggregateId, canon, column, ifThen, literal, nullOf } from './make-scalar.ts';
 import { columnRef, filter, join, type Mir, map, negate, project, reduce, union } from './mir.ts';
 import { substitute } from './scalar-walk.ts';
 
@@ -124,7 +124,7 @@ function primitive(
   if (c.test === undefined) return { aggregate: make(c.func, args), only: undefined };
   if (args.length === 0) {
     const one = ifThen<ScalarExpr>(c.test, literal(true, type('bool')), nullOf(type('bool')), type('bool'));
-    return { aggregate: make('count', [one]), only: undefined };
+    return { aggregate: make(aggregateId('count', [type('bool')]), [one]), only: undefined };
   }
   if (!def.skipsNull) return { aggregate: make(c.func, args), only: c.test };
   const [first, ...rest] = args;

@@ -23,7 +23,7 @@ import {
   relColumns,
 } from './hir.ts';
 import { NOT } from './scalar-facts.ts';
-import { canon, column, errorExpr, FALSE, ifThen, isNull, notNull, nullOf, TRUE } from './make-scalar.ts';
+import { aggregateId, canon, column, errorExpr, FALSE, functionId, ifThen, isNull, notNull, nullOf, TRUE } from './make-scalar.ts';
 import {
   arityOf,
   columnRef,
@@ -502,7 +502,7 @@ export class Lowering {
       found.ids.length + 1,
     ]);
     const boolOr = (c: number) => ({
-      func: 'bool_or',
+      func: aggregateId('bool_or', [type('bool')]),
       args: [column(c, type('bool'))],
       distinct: false,
       orderBy: [],
@@ -524,11 +524,11 @@ export class Lowering {
     if (keysOf(values).some((k) => k.every((c) => keys.includes(c)))) return values;
     const valueType = columnsOf(values)[keys.length].type;
     return this.share(values, (r) => {
-      const count = { func: 'count_star', args: [], distinct: false, orderBy: [], type: type('int8') };
+      const count = { func: aggregateId('count', []), args: [], distinct: false, orderBy: [], type: type('int8') };
       const counted = reduce(r, keys.map((k) => columnRef(r, k)), [count]);
       const more: ScalarExpr = {
         kind: 'call',
-        func: 'gt_int8_int8',
+        func: functionId('>', [type('int8'), type('int8')]),
         args: [column(keys.length, type('int8')), { kind: 'literal', value: 1n, type: type('int8') }],
         type: type('bool'),
       };

@@ -74,6 +74,8 @@ export interface LirFlatMap extends NodeBase {
   /** `TableFunctionDef.id`. */
   readonly func: string;
   readonly args: readonly ScalarExpr[];
+  /** One more column at the end: the number of the row within its call, from 1, as int8. */
+  readonly ordinality?: true;
 }
 
 /**

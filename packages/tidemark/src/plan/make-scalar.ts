@@ -1,5 +1,7 @@
 /** Building the scalar expressions that the planner itself needs, over `ScalarExpr` and `HExpr` alike. */
 import { canonFunctionId } from '../expr/functions/casts.ts';
+import { aggregatesByName, functionsByName } from '../expr/registry.ts';
+import { resolveFunction } from '../expr/resolve.ts';
 import type { EvalError, ScalarExpr } from '../expr/scalar.ts';
 import { type Datum, needsCanon, type SqlType, type } from '../repr/types.ts';
 import { IS_NULL, NOT } from './scalar-facts.ts';
@@ -52,3 +54,9 @@ export function conjunction(list: readonly ScalarExpr[]): ScalarExpr {
   if (list.length === 0) return TRUE;
   return list.length === 1 ? list[0] : { kind: 'and', args: list, type: BOOL };
 }
+
+/** Ids by SQL name, so that no plan is built on the spelling of an id. */
+export const functionId = (name: string, args: readonly SqlType[]): string =>
+  resolveFunction(name, functionsByName(name), args).def.id;
+export const aggregateId = (name: string, args: readonly SqlType[]): string =>
+  resolveFunction(name, aggregatesByName(name), args).def.id;

@@ -10,7 +10,8 @@ import type { GlobalId } from '../base/ids.ts';
 import type { AggregateExpr, EvalError, OrderKey, ScalarExpr } from '../expr/scalar.ts';
 import type { Row, SqlType } from '../repr/types.ts';
 import { aggregateById } from '../expr/registry.ts';
-import { printAggregate, printOrder, printScalar } from './print-scalar.ts';
+import { printScalar } from '../expr/expr-tree.ts';
+import { printAggregate, printOrder } from './print-scalar.ts';
 import { fixedColumn, isNullable, provesNotNull } from './scalar-facts.ts';
 
 /** A column of a node's output. */
