@@ -69,13 +69,13 @@ export class DiskBlob implements Blob {
     if (made === undefined) {
       made = (async () => {
         if (path !== this.#root) await this.#make(dirname(path));
-        await mkdir(path, { recursive: path === this.#root });
+        await mkdir(path, { recursive: path === this.#root }).catch((e: unknown) => {
+          if ((e as { code?: unknown }).code !== 'EEXIST') throw e;
+        });
+        // Also when another made it: it may not have come to this yet.
         await syncDirectory(dirname(path));
-      })().catch(async (e: unknown) => {
-        if ((e as { code?: unknown }).code === 'EEXIST') return;
-        this.#made.delete(path);
-        throw e;
-      });
+      })();
+      made.catch(() => this.#made.delete(path));
       this.#made.set(path, made);
     }
     return made;

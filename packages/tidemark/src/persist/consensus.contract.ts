@@ -12,24 +12,11 @@ const op = (key: string, expected: number | null, value: string, reset?: boolean
   ...(reset !== undefined && { reset }),
 });
 
-/** `make` gives an empty store and what ends it. */
-export function consensusContract(
-  name: string,
-  make: () => Promise<{ consensus: Consensus; end: () => Promise<void> }>,
-): void {
-  const on = (what: string, f: (c: Consensus) => Promise<void>) =>
-    test(`${name}: ${what}`, async () => {
-      const { consensus, end } = await make();
-      try {
-        await f(consensus);
-      } finally {
-        await end();
-      }
-    });
-  const entries = async (c: Consensus, key: string, after = 0) =>
-    (await c.read(key, after)).map((e) => [e.seqno, text(e.value)]);
+const entries = async (c: Consensus, key: string, after = 0) =>
+  (await c.read(key, after)).map((e) => [e.seqno, text(e.value)]);
 
-  on('a key begins without entries and counts from 1', async (c) => {
+const CASES: Readonly<Record<string, (c: Consensus) => Promise<void>>> = {
+  'a key begins without entries and counts from 1': async (c) => {
     assert.equal(await c.head('k'), null);
     assert.deepEqual(await c.read('k', 0), []);
     assert.deepEqual(await c.compareAndSet([op('k', null, 'a')], 'each'), [{ applied: true, seqno: 1 }]);
@@ -42,9 +29,9 @@ export function consensusContract(
     ]);
     assert.deepEqual(await entries(c, 'k', 1), [[2, 'b']]);
     assert.deepEqual(await entries(c, 'k', 2), []);
-  });
+  },
 
-  on('an entry on another number than the last is refused, and told the last', async (c) => {
+  'an entry on another number than the last is refused, and told the last': async (c) => {
     await c.compareAndSet([op('k', null, 'a')], 'each');
     for (const expected of [null, 2, 0])
       assert.deepEqual(await c.compareAndSet([op('k', expected, 'x')], 'each'), [
@@ -53,9 +40,9 @@ export function consensusContract(
     assert.deepEqual(await c.compareAndSet([op('new', 1, 'x')], 'each'), [{ applied: false, seqno: null }]);
     assert.deepEqual(await entries(c, 'k'), [[1, 'a']]);
     assert.equal(await c.head('new'), null);
-  });
+  },
 
-  on('mode all: one refusal refuses all', async (c) => {
+  'mode all: one refusal refuses all': async (c) => {
     await c.compareAndSet([op('a', null, '1'), op('b', null, '1')], 'all');
     assert.deepEqual(await c.compareAndSet([op('a', 1, '2'), op('b', 7, '2')], 'all'), [
       { applied: false, seqno: 1 },
@@ -65,9 +52,9 @@ export function consensusContract(
       { applied: true, seqno: 2 },
       { applied: true, seqno: 2 },
     ]);
-  });
+  },
 
-  on('mode each: every operation has its own result', async (c) => {
+  'mode each: every operation has its own result': async (c) => {
     await c.compareAndSet([op('a', null, '1')], 'each');
     assert.deepEqual(
       await c.compareAndSet([op('a', null, 'x'), op('b', null, '1'), op('a2', 4, 'x')], 'each'),
@@ -78,9 +65,9 @@ export function consensusContract(
       ],
     );
     assert.deepEqual(await c.list(''), ['a', 'b']);
-  });
+  },
 
-  on('a reset entry stands for those before it, and the count goes on', async (c) => {
+  'a reset entry stands for those before it, and the count goes on': async (c) => {
     await c.compareAndSet([op('k', null, 'a', true)], 'each');
     await c.compareAndSet([op('k', 1, 'b')], 'each');
     await c.compareAndSet([op('k', 2, 'whole', true)], 'each');
@@ -97,9 +84,9 @@ export function consensusContract(
     assert.deepEqual(await c.compareAndSet([op('k', 2, 'late', true)], 'each'), [
       { applied: false, seqno: 4 },
     ]);
-  });
+  },
 
-  on('of racing writers one wins each number', async (c) => {
+  'of racing writers one wins each number': async (c) => {
     await c.compareAndSet([op('k', null, 'start')], 'each');
     const results = await Promise.all(
       Array.from({ length: 20 }, (_, i) => c.compareAndSet([op('k', 1, `w${i}`)], i % 2 ? 'all' : 'each')),
@@ -107,9 +94,9 @@ export function consensusContract(
     const winners = results.flatMap(([r], i) => (r!.applied ? [i] : []));
     assert.equal(winners.length, 1);
     assert.deepEqual(await entries(c, 'k', 1), [[2, `w${winners[0]}`]]);
-  });
+  },
 
-  on('racing transactions over overlapping keys apply whole or not at all', async (c) => {
+  'racing transactions over overlapping keys apply whole or not at all': async (c) => {
     const keys = ['a', 'b', 'c'];
     await c.compareAndSet(
       keys.map((k) => op(k, null, '0')),
@@ -132,9 +119,9 @@ export function consensusContract(
       [8, 8, 8],
     );
     assert.equal(new Set(logs.flat().map(([, w]) => w)).size, 12);
-  });
+  },
 
-  on('keeps bytes as they are, and a copy of them', async (c) => {
+  'keeps bytes as they are, and a copy of them': async (c) => {
     const value = Uint8Array.from({ length: 70_000 }, (_, i) => i * 31);
     const kept = value.slice();
     const done = c.compareAndSet([{ key: 'k', expected: null, value: value.subarray(1) }], 'each');
@@ -143,9 +130,9 @@ export function consensusContract(
     assert.deepEqual(Buffer.from((await c.head('k'))!.value), Buffer.from(kept.subarray(1)));
     (await c.head('k'))!.value.fill(0);
     assert.deepEqual(Buffer.from((await c.read('k', 0))[0]!.value), Buffer.from(kept.subarray(1)));
-  });
+  },
 
-  on('lists by prefix, in order, and forgets what is removed', async (c) => {
+  'lists by prefix, in order, and forgets what is removed': async (c) => {
     for (const k of ['shard/u2', 'shard/u1', 'environment', 'shard/u10'])
       await c.compareAndSet([op(k, null, 'x')], 'each');
     assert.deepEqual(await c.list('shard/'), ['shard/u1', 'shard/u10', 'shard/u2']);
@@ -156,5 +143,21 @@ export function consensusContract(
     assert.deepEqual(await c.compareAndSet([op('shard/u1', 1, 'x')], 'each'), [
       { applied: false, seqno: null },
     ]);
-  });
+  },
+};
+
+/** `make` gives an empty store and what ends it. */
+export function consensusContract(
+  name: string,
+  make: () => Promise<{ consensus: Consensus; end: () => Promise<void> }>,
+): void {
+  for (const [what, check] of Object.entries(CASES))
+    test(`${name}: ${what}`, async () => {
+      const { consensus, end } = await make();
+      try {
+        await check(consensus);
+      } finally {
+        await end();
+      }
+    });
 }

@@ -20,6 +20,7 @@ import {
   TestRandom,
   type Update,
 } from './fixtures.ts';
+import { MemoryPins } from './pins.ts';
 import type { Shard } from './shard.ts';
 import { Shards } from './shards.ts';
 
@@ -243,4 +244,64 @@ test('whatever fails, acknowledged appends are there exactly once', async () => 
     }
   }
   assert.ok(Math.min(struck.before, struck.after, struck.crash) > 0, JSON.stringify(struck));
+});
+
+/** What every replica computes for [lower, upper). */
+const computed = (lower: number, upper: number): Update[] =>
+  Array.from({ length: upper - lower }, (_, i) => [lower + i, lower + i, 1]);
+
+test('replicas that race over failing stores append each time exactly once', async () => {
+  const first = Number(process.env['SEED'] ?? 1);
+  const runs = Number(process.env['RUNS'] ?? 20);
+  for (let seed = first; seed < first + runs; seed++) {
+    const random = new TestRandom(seed * 15_485_863);
+    const stores = { blob: new MemoryBlob(), consensus: new MemoryConsensus() };
+    const sink = { generation: 1, exportId: 'u9' };
+    const faults = new Faults(random, 0.15, 0);
+    const pins = new MemoryPins();
+    const open = (blob: Blob, consensus: Consensus) =>
+      new Shards({
+        blob,
+        consensus,
+        pins,
+        clock: new TestClock(),
+        timers: realTimers,
+        random: new TestRandom(1 + random.below(1e9)),
+        inlineMaxBytes: seed % 2 === 0 ? 0 : 300,
+        compaction: { inlineParts: 3, fanOut: 2 },
+      });
+    const clean = open(stores.blob, stores.consensus);
+    await clean.create('u9', { schema: SCHEMA, since: 0, fence: sink });
+    const replica = async () => {
+      const shards = open(faultyBlob(stores.blob, faults), faultyConsensus(stores.consensus, faults));
+      for (let n = 0; n < 60; n++) {
+        try {
+          const shard = (await shards.open('u9'))!;
+          const lower = (await shard.refresh()).upper;
+          const upper = lower + 1 + random.below(3);
+          // Sometimes the parts come from elsewhere, as a worker's do.
+          const staged = random.below(2) === 0 ? await shard.stageParts(rows(computed(lower, upper))) : null;
+          const result = await shard.compareAndAppend(sink, {
+            ...(staged === null ? { updates: [rows(computed(lower, upper))] } : { parts: staged }),
+            expectedUpper: lower,
+            newUpper: upper,
+          });
+          if (result.kind === 'mismatch' && staged !== null) await shard.discardParts(staged);
+          assert.notEqual(result.kind, 'fenced');
+        } catch (e) {
+          if (!(e instanceof SqlError) || e.code !== 'io_error') throw e;
+        }
+      }
+      await shards.close();
+    };
+    try {
+      await Promise.all([replica(), replica(), replica()]);
+      const shard = (await open(stores.blob, stores.consensus).open('u9'))!;
+      assert.ok(shard.upper > 60, `the upper is ${shard.upper}`);
+      const { parts } = await shard.snapshot(shard.upper - 1);
+      assert.deepEqual(accumulate(await readAll(clean, parts)), accumulate(computed(0, shard.upper)));
+    } catch (e) {
+      throw new Error(`replay with SEED=${seed} RUNS=1`, { cause: e });
+    }
+  }
 });

@@ -187,13 +187,20 @@ export class ShardLog {
       while (!done(this.#state)) {
         if (signal?.aborted)
           throw new SqlError('query_canceled', `waiting for shard ${this.shardId} was canceled`);
-        if (this.#noticed > this.#state.seqno || (await this.#nextChange(signal)) === 'poll')
-          await this.refresh();
+        const before = this.#state.seqno;
+        if (this.#noticed <= before && (await this.#nextChange(signal)) === 'woken') continue;
+        await this.refresh();
+        if (this.#state.seqno === before) await this.#checkExists();
       }
       return this.#state;
     } finally {
       stop();
     }
+  }
+
+  async #checkExists(): Promise<void> {
+    if ((await this.#ctx.consensus.head(consensusKey(this.shardId))) === null)
+      throw droppedShard(this.shardId);
   }
 
   #listeners = 0;

@@ -63,16 +63,10 @@ export interface RemoteStores extends Stores {
   readonly reads: ReadFeed;
 }
 
-/** Serves `stores` to the other end of the port. */
-export function serveStores(port: StorePort, stores: RemoteStores): { close(): void } {
-  const { blob, consensus, pins, watch, reads } = stores;
-  const pinnedThere = new Map<string, number>();
-  const countPins = (keys: readonly string[], by: 1 | -1) => {
-    for (const k of keys) pinnedThere.set(k, (pinnedThere.get(k) ?? 0) + by);
-    if (by < 0) for (const k of keys) if (pinnedThere.get(k) === 0) pinnedThere.delete(k);
-  };
-  const subscriptions = new Map<string, () => void>();
-  const handlers: { [M in Method]: (...args: Calls[M]['args']) => Promise<unknown> } = {
+type Handlers = { readonly [M in Method]: (...args: Calls[M]['args']) => Promise<unknown> };
+
+function handlersOf({ blob, consensus, pins, reads }: RemoteStores): Handlers {
+  return {
     get: (key) => blob.get(key),
     put: (key, bytes) => blob.put(key, bytes),
     delete: (key) => blob.delete(key),
@@ -82,14 +76,52 @@ export function serveStores(port: StorePort, stores: RemoteStores): { close(): v
     compareAndSet: (ops, mode) => consensus.compareAndSet(ops, mode),
     remove: (key) => consensus.remove(key),
     listKeys: (prefix) => consensus.list(prefix),
-    pin: (keys) => {
-      countPins(keys, 1);
-      return pins.pin(keys);
-    },
+    pin: (keys) => pins.pin(keys),
     pinned: (keys) => pins.pinned(keys),
     nextStep: (readId, spec, worker) => reads.next(readId, spec, worker),
     closeRead: (readId) => reads.close(readId),
   };
+}
+
+/** Pins that pass through, counted, so that they can be let go for a side that is gone. */
+class CountedPins implements Pins {
+  readonly #pins: Pins;
+  readonly #held = new Map<string, number>();
+
+  constructor(pins: Pins) {
+    this.#pins = pins;
+  }
+
+  async pin(keys: readonly string[]): Promise<void> {
+    for (const k of keys) this.#held.set(k, (this.#held.get(k) ?? 0) + 1);
+    await this.#pins.pin(keys);
+  }
+
+  unpin(keys: readonly string[]): void {
+    for (const k of keys) {
+      const n = (this.#held.get(k) ?? 0) - 1;
+      if (n > 0) this.#held.set(k, n);
+      else this.#held.delete(k);
+    }
+    this.#pins.unpin(keys);
+  }
+
+  pinned(keys: readonly string[]): Promise<string[]> {
+    return this.#pins.pinned(keys);
+  }
+
+  close(): void {
+    for (const [key, n] of this.#held) this.#pins.unpin(new Array<string>(n).fill(key));
+    this.#held.clear();
+  }
+}
+
+/** Serves `stores` to the other end of the port. */
+export function serveStores(port: StorePort, stores: RemoteStores): { close(): void } {
+  const { watch } = stores;
+  const pins = new CountedPins(stores.pins);
+  const subscriptions = new Map<string, () => void>();
+  const handlers = handlersOf({ ...stores, pins });
   const post = (message: ToClient, transfer: ArrayBuffer[] = []) => port.post(message, transfer);
   const answer = async (id: number, method: Method, args: readonly unknown[]) => {
     try {
@@ -108,7 +140,6 @@ export function serveStores(port: StorePort, stores: RemoteStores): { close(): v
         void answer(m.id, m.method, m.args);
         break;
       case 'unpin':
-        countPins(m.keys, -1);
         pins.unpin(m.keys);
         break;
       case 'publish':
@@ -130,8 +161,7 @@ export function serveStores(port: StorePort, stores: RemoteStores): { close(): v
     close() {
       for (const end of subscriptions.values()) end();
       subscriptions.clear();
-      for (const [key, n] of pinnedThere) pins.unpin(new Array<string>(n).fill(key));
-      pinnedThere.clear();
+      pins.close();
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Who may do what to a shard, and with which changes: pure functions of its state. */
 import { assert } from '../base/assert.ts';
 import { SqlError } from '../base/error.ts';
-import { isEmpty, type Timestamp } from '../time/timestamp.ts';
+import type { Timestamp } from '../time/timestamp.ts';
 import type { Append, AppendResult, Fence, FencedBy, Part } from './shard-types.ts';
 import type { Change, ShardState } from './state.ts';
 
@@ -80,6 +80,3 @@ export function expiredHolds(s: ShardState, nowMs: number, own: ReadonlySet<stri
       out.push({ op: 'release', holdId });
   return out;
 }
-
-/** Whether the shard is complete for ever. */
-export const isSealed = (s: ShardState): boolean => isEmpty(s.upper);

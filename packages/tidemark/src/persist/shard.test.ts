@@ -312,9 +312,11 @@ test('errors ride along and keep their multiplicities', async () => {
 });
 
 test('a shard that is gone is said to be', async () => {
-  const shards = memoryShards();
+  const shards = memoryShards({ pollMs: 1e9 });
   const shard = await shards.create('u1', created);
+  const waiting = assert.rejects(shard.snapshot(5), /shard u1 does not exist/);
   await shards.remove('u1');
+  await waiting;
   assert.equal(await shards.open('u1'), null);
   await assert.rejects(
     shard.compareAndAppend(FENCE, { expectedUpper: 0, newUpper: 1 }),

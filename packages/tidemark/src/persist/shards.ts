@@ -5,7 +5,7 @@
 import { assert } from '../base/assert.ts';
 import { type Clock, type Logger, type Random, silentLogger, type Timers } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
-import type { Timestamp } from '../time/timestamp.ts';
+import { EMPTY, type Timestamp } from '../time/timestamp.ts';
 import type { Blob } from './blob.ts';
 import { COMPACTION, type CompactionLimits } from './compact.ts';
 import type { Consensus } from './consensus.ts';
@@ -154,6 +154,8 @@ export class Shards {
   async remove(shardId: string): Promise<void> {
     this.#open.delete(shardId);
     await this.#ctx.consensus.remove(consensusKey(shardId));
+    // Whoever waits for it looks, and finds it gone.
+    this.#ctx.watch.publish([{ shardId, seqno: Number.MAX_SAFE_INTEGER, upper: EMPTY }]);
     for (const key of await this.#ctx.blob.list(`${shardId}/`)) await this.#ctx.blob.delete(key);
   }
 

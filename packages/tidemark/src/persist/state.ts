@@ -2,13 +2,14 @@
  * A shard's state and how it changes: pure. The log of a shard's key in consensus holds entries of two kinds: the
  * whole state, or changes to the one before. Applying the entries in order gives everyone the same state.
  *
- * An entry is a byte for the format, the length of a JSON text, the text, and the bytes of inline parts. Its cost
- * is that of what changed: a tick of a table 60 bytes, a single-row insert 350.
+ * An entry is a byte for the format, the length of a JSON text, the CRC-32 of the rest, the text, and the bytes of
+ * inline parts. Its cost is that of what changed: a tick of a table 60 bytes, a single-row insert 350.
  */
 import { assert } from '../base/assert.ts';
 import { SqlError } from '../base/error.ts';
 import { type Frontier, fromNullable, type Timestamp, toNullable } from '../time/timestamp.ts';
 import type { Seqno, Versioned } from './consensus.ts';
+import { crc32 } from './crc32.ts';
 import type { Fence, Part, ShardBatch, ShardSchema } from './shard-types.ts';
 
 export interface HoldState {
@@ -180,7 +181,7 @@ function merge(draft: Draft, ids: readonly number[], parts: readonly Part[], atM
 // ---- entries ----------------------------------------------------------------------------------------------
 
 const FORMAT = 1;
-const HEAD = 5;
+const HEAD = 9;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -223,13 +224,15 @@ function finish(json: EntryJson, tail: Tail): Uint8Array<ArrayBuffer> {
   for (const p of tail.pieces) n += p.length;
   const out = new Uint8Array(n);
   out[0] = FORMAT;
-  new DataView(out.buffer).setUint32(1, text.length, true);
+  const view = new DataView(out.buffer);
+  view.setUint32(1, text.length, true);
   out.set(text, HEAD);
   let at = HEAD + text.length;
   for (const p of tail.pieces) {
     out.set(p, at);
     at += p.length;
   }
+  view.setUint32(5, crc32(out.subarray(HEAD)), true);
   return out;
 }
 
@@ -284,11 +287,12 @@ export function applyEntry(state: ShardState | null, entry: Versioned, shardId: 
     });
   const bytes = entry.value;
   if (bytes[0] !== FORMAT) throw fail(`its format is ${bytes[0]}, and ${FORMAT} is the only one known`);
+  if (bytes.length < HEAD) throw fail(`it has ${bytes.length} bytes`);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (view.getUint32(5, true) !== crc32(bytes.subarray(HEAD))) throw fail('its checksum is wrong');
   let json: EntryJson;
-  let at: number;
+  let at = HEAD + view.getUint32(1, true);
   try {
-    const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(1, true);
-    at = HEAD + length;
     json = JSON.parse(decoder.decode(bytes.subarray(HEAD, at))) as EntryJson;
   } catch (cause) {
     throw fail('it does not parse', cause);
