@@ -8,8 +8,9 @@
  */
 import { SqlError } from '../base/error.ts';
 import { SqlArray, SqlList } from './array.ts';
+import { numberKernel } from './cast-kernels.ts';
 import { CASTS, type CastContext, type CastFunction, type CastRow } from './cast-table.ts';
-import { type Column, ColumnBuilder, isNull, nullColumn } from './column.ts';
+import { type Column, ColumnBuilder, i64ToNumber, isNull } from './column.ts';
 import { datumAt, pushDatum } from './datum.ts';
 import { type FormatContext, parseText, textOf } from './format.ts';
 import { type Datum, kindOf, type SqlType, sameType, type TypeName, typeToString } from './types.ts';
@@ -125,18 +126,19 @@ export interface CastResult {
 
 const NO_ERRORS: CastResult['errors'] = [];
 
-/** The whole column. Kernels for the common fixed kinds; the rest goes through datums. */
+/** The whole column; `cast-kernels.ts` has the pairs that need no datums. */
 export function castColumn(cast: Cast, c: Column, ctx: FormatContext): CastResult {
   if (cast.binary) return { column: c, errors: NO_ERRORS };
-  const kernel = widen(cast, c);
-  if (kernel !== null) return { column: kernel, errors: NO_ERRORS };
+  const kernel = cast.to.typmod === undefined ? numberKernel(cast.from.name, cast.to.name) : undefined;
   const b = new ColumnBuilder(kindOf(cast.to), c.length);
   const errors: { row: number; error: SqlError }[] = [];
+  const wide = c.kind === 'i64';
   for (let i = 0; i < c.length; i++) {
     if (isNull(c, i)) {
       b.pushNull();
       continue;
     }
+    if (kernel?.(wide ? i64ToNumber(c.values as Int32Array, i) : c.values[i]!, b)) continue;
     try {
       pushDatum(cast.to, b, cast.apply(datumAt(cast.from, c, i), ctx));
     } catch (e) {
@@ -146,32 +148,4 @@ export function castColumn(cast: Cast, c: Column, ctx: FormatContext): CastResul
     }
   }
   return { column: b.finish(), errors: errors.length === 0 ? NO_ERRORS : errors };
-}
-
-/** Integer widenings cannot fail: a loop over typed arrays. */
-function widen(cast: Cast, c: Column): Column | null {
-  if (cast.to.typmod !== undefined) return null;
-  const from = cast.from.name;
-  const to = cast.to.name;
-  const small = from === 'int2' || from === 'int4' || from === 'uint2';
-  if (!small) return null;
-  const n = c.length;
-  if (to === 'int8' || to === 'uint8') {
-    if (to === 'uint8' && from !== 'uint2') return null;
-    const src = c.values as Int32Array;
-    const values = new Int32Array(2 * n);
-    for (let i = 0; i < n; i++) {
-      const v = src[i]!;
-      values[2 * i] = v;
-      values[2 * i + 1] = v >> 31;
-    }
-    return { ...nullColumn('i64', 0), length: n, validity: c.validity, values };
-  }
-  if (to === 'float8' || (to === 'float4' && from !== 'int4') || (to === 'uint4' && from === 'uint2')) {
-    const values = new Float64Array(n);
-    for (let i = 0; i < n; i++) values[i] = c.values[i]!;
-    return { ...nullColumn('f64', 0), length: n, validity: c.validity, values };
-  }
-  if (to === 'int4' && from !== 'int4') return c;
-  return null;
 }

@@ -55,6 +55,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
+const isDigit = (c: number): boolean => c >= 48 && c <= 57;
+const ENDS_NUMBER = new Set(['', ',', ' ', '}', ']']);
+
 class Parser {
   readonly #s: string;
   #at = 0;
@@ -130,9 +133,16 @@ class Parser {
   #number(): string {
     const s = this.#s;
     const from = this.#at;
+    // Plain integers without the regular expression.
+    let end = from;
+    while (isDigit(s.charCodeAt(end))) end++;
+    if (end > from && (s.charCodeAt(from) !== 48 || end === from + 1) && ENDS_NUMBER.has(s.charAt(end))) {
+      this.#at = end;
+      return s.slice(from, end);
+    }
     NUMBER.lastIndex = from;
     const m = NUMBER.exec(s)![0];
-    let end = from + m.length;
+    end = from + m.length;
     while (end < s.length && WORD_CHAR.test(s[end]!)) end++;
     if (end > from + m.length || !VALID_NUMBER.test(m)) {
       throw this.#error(`Token "${s.slice(from, end)}" is invalid.`);
@@ -262,6 +272,7 @@ const MAX_FRACTION = 16383;
 
 /** jsonb keeps numbers as numeric: no exponent, no minus before zero. All digits stay, however many. */
 function numberText(s: string): string {
+  if (s.charCodeAt(0) !== 45 && !s.includes('e') && !s.includes('E')) return s;
   const m = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(s)!;
   const [, sign, whole, fraction = '', e] = m;
   const unsigned = e === undefined ? s.slice(sign!.length) : shiftPoint(whole!, fraction, Number(e));
@@ -319,16 +330,38 @@ function byteLength(s: string): number {
   return n;
 }
 
-/** An object from entries in any order; the last of equal keys stays. */
-export function jsonObject(entries: readonly (readonly [string, Json])[]): JsonObject {
-  const last = new Map<string, Json>();
-  for (const [k, v] of entries) last.set(k, v);
-  const keys = [...last.keys()];
-  if (keys.length > 1) keys.sort(compareKeys);
+/** Up to this many entries insertion beats a map and a sort; beyond, it would be quadratic. */
+const FEW = 24;
+
+function sortedObject(entries: readonly (readonly [string, Json])[]): JsonObject {
+  const last = new Map(entries);
+  const keys = [...last.keys()].sort(compareKeys);
   return new JsonObject(
     keys,
     keys.map((k) => last.get(k)!),
   );
+}
+
+/** An object from entries in any order; the last of equal keys stays. */
+export function jsonObject(entries: readonly (readonly [string, Json])[]): JsonObject {
+  if (entries.length > FEW) return sortedObject(entries);
+  const keys: string[] = [];
+  const values: Json[] = [];
+  // Objects have few keys, and many arrive sorted: insertion, from the end.
+  for (const [k, v] of entries) {
+    let p = keys.length;
+    let d = 1;
+    while (p > 0 && (d = compareKeys(k, keys[p - 1]!)) < 0) p--;
+    if (p > 0 && d === 0) values[p - 1] = v;
+    else if (p === keys.length) {
+      keys.push(k);
+      values.push(v);
+    } else {
+      keys.splice(p, 0, k);
+      values.splice(p, 0, v);
+    }
+  }
+  return new JsonObject(keys, values);
 }
 
 /** Parses and validates any JSON text. */

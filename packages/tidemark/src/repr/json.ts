@@ -21,7 +21,13 @@ export { type Json, JsonNumber, JsonObject, jsonObject, parseJson } from './json
 // --- text out
 
 /** A string as jsonb prints it. */
-export const jsonQuote = (s: string): string => JSON.stringify(s);
+export function jsonQuote(s: string): string {
+  for (let i = 0; i < s.length; i++) {
+    const c = s.charCodeAt(i);
+    if (c < 32 || c === 34 || c === 92) return JSON.stringify(s);
+  }
+  return `"${s}"`;
+}
 
 export function jsonToText(v: Json): string {
   if (v === null) return 'null';
