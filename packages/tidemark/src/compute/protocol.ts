@@ -11,7 +11,7 @@ import type { InstallReason, LifecycleStage, StartReason } from '../introspectio
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { Lir, RowSetFinishing } from '../plan/lir.ts';
 import type { Batch } from '../repr/batch.ts';
-import type { RelationDesc, Row } from '../repr/types.ts';
+import type { RelationDesc, Row, SqlType } from '../repr/types.ts';
 import type { Frontier, Timestamp } from '../time/timestamp.ts';
 
 export const PROTOCOL_VERSION = 1;
@@ -94,7 +94,7 @@ export interface Tunables {
 }
 
 export type PeekTarget =
-  | { readonly kind: 'index'; readonly id: GlobalId }
+  | { readonly kind: 'index'; readonly id: GlobalId; readonly keyTypes: readonly SqlType[] }
   | { readonly kind: 'shard'; readonly id: GlobalId; readonly shard: string; readonly desc: RelationDesc };
 
 export interface PeekCommand {
@@ -129,7 +129,6 @@ export type Command =
   | { readonly kind: 'allowCompaction'; readonly id: GlobalId; readonly frontier: Frontier }
   | PeekCommand
   | { readonly kind: 'cancelPeek'; readonly uuid: string }
-  | { readonly kind: 'ackLives'; readonly sequence: number }
   | { readonly kind: 'initializationComplete' };
 
 export type CommandKind = Command['kind'];
@@ -155,15 +154,6 @@ export interface LifecycleResponse {
   readonly occurredAt: number;
   readonly reason: InstallReason | StartReason | 'read_only' | null;
   readonly asOf: Timestamp;
-}
-
-/** The export ended on this worker. */
-export interface LifeClosedResponse {
-  readonly kind: 'lifeClosed';
-  readonly worker: number;
-  readonly id: GlobalId;
-  readonly sequence: number;
-  readonly peakArrangementBytes: number;
 }
 
 export interface PeekResponse {
@@ -196,14 +186,6 @@ export type Response =
     }
   | FrontiersResponse
   | LifecycleResponse
-  | LifeClosedResponse
-  | {
-      readonly kind: 'progress';
-      readonly worker: number;
-      readonly id: GlobalId;
-      readonly rowsDone: number;
-      readonly rowsTotal: number;
-    }
   | PeekResponse
   /** A host error that ended a dataflow; its text is for people and for the blocker's details. */
   | {

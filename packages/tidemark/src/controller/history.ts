@@ -56,8 +56,6 @@ export class CommandHistory {
       case 'cancelPeek':
         this.peekDone(command.uuid);
         break;
-      case 'ackLives':
-        break;
       case 'initializationComplete':
         this.#initialized = true;
         break;

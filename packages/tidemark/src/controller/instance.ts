@@ -179,8 +179,6 @@ export class ComputeInstance {
         this.#o.logger.info({ replica: replica.id, worker: r.worker }, r.message);
         return;
       case 'hello':
-      case 'lifeClosed':
-      case 'progress':
         return;
     }
   }

@@ -1,0 +1,195 @@
+/**
+ * An export on one worker: what it reports and logs. Each maintenance step reads its frontiers and says what moved: to the
+ * controller, to the log, and to its lifecycle. Everything that reads progress stands in this file.
+ *
+ * Three frontiers, each with one definition:
+ * - progress: what this worker has computed, before any sink: a view's probe, an index's lesser trace upper
+ * - write: an index's trace upper; a view's shared sink frontier (the shard's upper on the owner, empty elsewhere)
+ * - output: write, met with progress where there is a sink; while a sink may not write its part is left out
+ */
+import type { GlobalId } from '../base/ids.ts';
+import type { EventClock, ExportLog } from '../introspection/compute-log.ts';
+import {
+  type InstallReason,
+  Lifecycle,
+  type StartReason,
+  type Transition,
+} from '../introspection/lifecycle.ts';
+import { EMPTY, type Frontier, isEmpty, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
+import type { IndexTraces } from './peeks.ts';
+import type { Response } from './protocol.ts';
+import type { ViewSink } from './sink/materialized-view.ts';
+
+export interface CollectionOptions {
+  readonly id: GlobalId;
+  readonly worker: number;
+  readonly asOf: Timestamp;
+  readonly installedNs: number;
+  readonly reason: InstallReason;
+  readonly clock: EventClock;
+  readonly log: ExportLog | null;
+  /** What the dataflow reads, and how far each has come on this worker. */
+  readonly imports: ReadonlyMap<GlobalId, () => Frontier>;
+  readonly send: (response: Response) => void;
+}
+
+/** What a collection's frontiers are read from; known once its dataflow is built. */
+export type Output =
+  | { readonly kind: 'index'; readonly traces: IndexTraces }
+  | { readonly kind: 'view'; readonly sink: ViewSink; readonly progress: () => Frontier };
+
+export class Collection {
+  readonly id: GlobalId;
+  readonly asOf: Timestamp;
+  readonly log: ExportLog | null;
+  readonly #o: CollectionOptions;
+  readonly #lifecycle: Lifecycle;
+  #output: Output | undefined;
+  #write: Frontier = MIN_TIME;
+  #outputFrontier: Frontier = MIN_TIME;
+  #input: Frontier = MIN_TIME;
+
+  constructor(options: CollectionOptions) {
+    this.#o = options;
+    this.id = options.id;
+    this.asOf = options.asOf;
+    this.log = options.log;
+    const { lifecycle, transitions } = Lifecycle.install(options.installedNs, options.reason);
+    this.#lifecycle = lifecycle;
+    this.#respond(transitions);
+  }
+
+  attach(output: Output): void {
+    this.#output = output;
+  }
+
+  get traces(): IndexTraces | undefined {
+    return this.#output?.kind === 'index' ? this.#output.traces : undefined;
+  }
+
+  get startedNs(): number | undefined {
+    return this.#lifecycle.startedNs;
+  }
+
+  #respond(transitions: readonly Transition[]): void {
+    const { id, worker, asOf, clock, send } = this.#o;
+    for (const t of transitions)
+      send({
+        kind: 'lifecycle',
+        worker,
+        id,
+        stage: t.stage,
+        occurredAt: clock.micros(t.ns),
+        reason: t.reason,
+        asOf,
+      });
+  }
+
+  /** The computation was unblocked. */
+  started(reason: StartReason): void {
+    const ns = this.#o.clock.ns();
+    const transitions = this.#lifecycle.start(ns, reason);
+    if (transitions.length === 0) return;
+    this.log?.started(ns, reason);
+    this.#respond(transitions);
+  }
+
+  /** Stamped when the permission is applied, not at the next report. */
+  allowWrites(): void {
+    if (this.#output?.kind !== 'view') return;
+    this.#output.sink.allowWrites();
+    if (this.#lifecycle.isBlocked) this.#stage((ns) => this.#lifecycle.writeUnblocked(ns));
+  }
+
+  /** The log back-fills `started` by the same rule; only the new stage is an event. */
+  #stage(step: (ns: number) => readonly Transition[]): void {
+    const ns = this.#o.clock.ns();
+    const transitions = step(ns);
+    const last = transitions.at(-1);
+    if (last === undefined) return;
+    this.log?.stage(ns, last.stage);
+    this.#respond(transitions);
+  }
+
+  get progress(): Frontier {
+    const o = this.#output;
+    if (o === undefined) return MIN_TIME;
+    return o.kind === 'index' ? meet(o.traces.oks.upper, o.traces.errs.upper) : o.progress();
+  }
+
+  /** Says what moved since the last call. */
+  report(): void {
+    const o = this.#output;
+    if (o === undefined) return;
+    const progress = this.progress;
+    const write = o.kind === 'index' ? progress : o.sink.writeFrontier;
+    const mayWrite = o.kind === 'index' || o.sink.mayWrite;
+    const output = mayWrite ? meet(write, progress) : progress;
+    let input = EMPTY;
+    for (const [id, frontier] of this.#o.imports) {
+      const f = frontier();
+      this.log?.importFrontier(id, f);
+      input = meet(input, f);
+    }
+    this.#frontiers(write, input, output);
+    if (output > this.asOf) this.#outputPassed();
+    this.#stages(o, progress);
+  }
+
+  #frontiers(write: Frontier, input: Frontier, output: Frontier): void {
+    // The as-of is the least that a controller hears: the first report is not below it.
+    const moved = (now: Frontier, before: Frontier): boolean => now > before && now > this.asOf;
+    const response = {
+      ...(moved(write, this.#write) && { write }),
+      ...(moved(input, this.#input) && { input }),
+      ...(moved(output, this.#outputFrontier) && { output }),
+    };
+    if (Object.keys(response).length === 0) return;
+    if (response.write !== undefined) {
+      this.#write = write;
+      this.log?.frontier(write);
+    }
+    if (response.input !== undefined) this.#input = input;
+    if (response.output !== undefined) this.#outputFrontier = output;
+    this.#o.send({ kind: 'frontiers', worker: this.#o.worker, id: this.id, ...response });
+  }
+
+  #outputPassed(): void {
+    if (this.#lifecycle.outputNs !== undefined) return;
+    const ns = this.#o.clock.ns();
+    const transitions = this.#lifecycle.outputPassed(ns);
+    this.log?.outputPassed(ns);
+    this.#respond(transitions);
+  }
+
+  #stages(o: Output, progress: Frontier): void {
+    const l = this.#lifecycle;
+    if (progress > this.asOf && !l.isHydrated) this.#stage((ns) => l.computed(ns));
+    if (o.kind === 'index' || !o.sink.isOwner || !l.isHydrated || l.isWritten) return;
+    const { sink } = o;
+    // Not before every worker has computed: the owner's own progress says nothing about the others'.
+    if (sink.computed <= this.asOf) return;
+    if (!sink.mayWrite) {
+      this.#stage((ns) => l.writeBlocked(ns));
+      return;
+    }
+    if (l.isBlocked) this.#stage((ns) => l.writeUnblocked(ns));
+    if (sink.writeFrontier > this.asOf && sink.writeFrontier > sink.takenOverAt)
+      this.#stage((ns) => l.written(ns));
+  }
+
+  /** Ends it: what was not reported empty is. Nothing is logged about it afterwards. */
+  drop(): void {
+    const left = {
+      ...(!isEmpty(this.#write) && { write: EMPTY }),
+      ...(!isEmpty(this.#input) && { input: EMPTY }),
+      ...(!isEmpty(this.#outputFrontier) && { output: EMPTY }),
+    };
+    if (Object.keys(left).length > 0)
+      this.#o.send({ kind: 'frontiers', worker: this.#o.worker, id: this.id, ...left });
+    this.log?.drop();
+    const traces = this.traces;
+    traces?.oks.dispose();
+    traces?.errs.dispose();
+  }
+}

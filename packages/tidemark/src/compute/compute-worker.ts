@@ -1,0 +1,282 @@
+/**
+ * One worker of a replica: obeys commands, runs dataflows, answers peeks, reports frontiers and lives. A host gives it time (`step`),
+ * commands, and what other workers sent; it owns no thread, clock or socket.
+ *
+ * A command that has arrived is applied before the next slice or report. A slice ends within SLICE_NS, which bounds how long a
+ * status query waits while ten million rows hydrate.
+ */
+import { assert } from '../base/assert.ts';
+import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
+import type { GlobalId } from '../base/ids.ts';
+import type { Mesh, MeshMessage } from '../dataflow/mesh.ts';
+import { type DebugCounts, Worker } from '../dataflow/worker.ts';
+import type { EvalContext } from '../expr/functions.ts';
+import { ComputeLog, EventClock } from '../introspection/compute-log.ts';
+import type { InstallReason } from '../introspection/lifecycle.ts';
+import type { LoggingConfig } from '../introspection/logging-config.ts';
+import { EMPTY, type Frontier } from '../time/timestamp.ts';
+import { Collection } from './collection.ts';
+import { DataflowInstance } from './dataflow-instance.ts';
+import { LoggingDataflows } from './logging-dataflow.ts';
+import { WorkerPeeks } from './peeks.ts';
+import type { Command, DataflowDescription, Response, Tunables } from './protocol.ts';
+import { PROTOCOL_VERSION } from './protocol.ts';
+import { hostError, type ShardAccess } from './shard-source.ts';
+
+export const SLICE_NS = 8_000_000;
+
+export interface ComputeWorkerOptions {
+  readonly index: number;
+  readonly peers: number;
+  readonly mesh: Mesh;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  readonly shards: ShardAccess;
+  /** Follows the upper of a shard. */
+  readonly watch: (shardId: string, onUpper: (upper: Frontier) => void) => () => void;
+  readonly send: (response: Response) => void;
+  /** There is something to do: call `step`. */
+  readonly onWake: () => void;
+  /** Drawn once by the process. */
+  readonly incarnation: string;
+  readonly random?: Random;
+}
+
+/** A maintained dataflow knows no session: times are UTC, and what depends on the moment has been folded away. */
+const EVAL_CONTEXT: EvalContext = { timeZone: 'UTC' };
+
+/** Pause before a failed write is tried again. */
+const RETRY_MS = 1000;
+
+export class ComputeWorker {
+  readonly #o: ComputeWorkerOptions;
+  readonly #worker: Worker;
+  readonly #clock: EventClock;
+  readonly #peeks: WorkerPeeks;
+  readonly #collections = new Map<GlobalId, Collection>();
+  readonly #dataflows = new Set<DataflowInstance>();
+  readonly #byExport = new Map<GlobalId, DataflowInstance>();
+  #log: ComputeLog | null = null;
+  #logging: LoggingDataflows | undefined;
+  #tunables: Tunables = { maxResultSize: 1 << 30 };
+  #generation = 0;
+  #peeksHaveWork = false;
+
+  constructor(options: ComputeWorkerOptions) {
+    this.#o = options;
+    this.#clock = new EventClock(options.clock);
+    this.#worker = new Worker({
+      index: options.index,
+      peers: options.peers,
+      mesh: options.mesh,
+      clock: options.clock,
+      onWake: options.onWake,
+      ...(options.random !== undefined && { random: options.random }),
+    });
+    this.#peeks = new WorkerPeeks({
+      worker: options.index,
+      peers: options.peers,
+      shards: options.shards,
+      evalContext: EVAL_CONTEXT,
+      log: () => this.#log,
+      maxResultSize: () => this.#tunables.maxResultSize,
+      send: options.send,
+      wake: options.onWake,
+    });
+  }
+
+  // ---- Commands
+
+  handle(command: Command): void {
+    switch (command.kind) {
+      case 'hello':
+        this.#generation = command.generation;
+        this.#o.send({
+          kind: 'hello',
+          worker: this.#o.index,
+          incarnation: this.#o.incarnation,
+          version: PROTOCOL_VERSION,
+          generation: command.generation,
+        });
+        break;
+      case 'createInstance':
+        this.#createInstance(command.logging, command.tunables);
+        break;
+      case 'updateConfiguration':
+        this.#tunables = { ...this.#tunables, ...command.tunables };
+        break;
+      case 'createDataflow':
+        this.#createDataflow(command.dataflow, 'commanded');
+        break;
+      case 'schedule':
+        this.#byExport.get(command.id)?.release(command.id, command.waitedOn);
+        break;
+      case 'allowWrites':
+        // Unknown: dropped meanwhile.
+        this.#collections.get(command.id)?.allowWrites();
+        break;
+      case 'allowCompaction':
+        this.#allowCompaction(command.id, command.frontier);
+        break;
+      case 'peek':
+        this.#peeks.start(command, this.#collections.get(command.target.id)?.traces);
+        break;
+      case 'cancelPeek':
+        this.#peeks.cancel(command.uuid);
+        break;
+      case 'initializationComplete':
+        break;
+    }
+    this.#o.onWake();
+  }
+
+  #createInstance(logging: LoggingConfig, tunables: Tunables): void {
+    assert(this.#logging === undefined, 'an instance is created once');
+    this.#tunables = tunables;
+    if (logging.intervalMs > 0)
+      this.#log = new ComputeLog({
+        worker: this.#o.index,
+        clock: this.#clock,
+        intervalMs: logging.intervalMs,
+      });
+    this.#logging = new LoggingDataflows(this.#worker, logging, this.#log);
+    for (const { id, dataflow, traces } of this.#logging.indexes) {
+      const c = this.#collection({
+        id,
+        asOf: 0,
+        dataflowIndex: dataflow.dataflowIndex,
+        reason: 'commanded',
+        imports: new Map(),
+      });
+      c.attach({ kind: 'index', traces });
+      c.started('inputs_available');
+    }
+  }
+
+  #collection(o: {
+    id: GlobalId;
+    asOf: number;
+    dataflowIndex: number;
+    reason: InstallReason;
+    imports: ReadonlyMap<GlobalId, () => Frontier>;
+  }): Collection {
+    const { id, asOf, reason, imports } = o;
+    assert(!this.#collections.has(id), `export ${id} is created once`);
+    const ns = this.#clock.ns();
+    const log =
+      this.#log?.exportCreated({
+        id,
+        ns,
+        dataflow: o.dataflowIndex,
+        asOf,
+        reason,
+        imports: [...imports.keys()],
+      }) ?? null;
+    const c = new Collection({
+      id,
+      worker: this.#o.index,
+      asOf,
+      installedNs: ns,
+      reason,
+      clock: this.#clock,
+      log,
+      imports,
+      send: this.#o.send,
+    });
+    this.#collections.set(id, c);
+    return c;
+  }
+
+  #createDataflow(description: DataflowDescription, reason: InstallReason): void {
+    const dataflow = new DataflowInstance({
+      description,
+      worker: this.#worker,
+      shards: this.#o.shards,
+      watch: this.#o.watch,
+      generation: this.#generation,
+      evalContext: EVAL_CONTEXT,
+      collection: (id) => {
+        const c = this.#collections.get(id);
+        assert(c !== undefined, `index ${id} is there before it is imported`);
+        return c;
+      },
+      createCollection: (c) => this.#collection({ ...c, reason }),
+      onChange: this.#o.onWake,
+      onError: (error) => this.#failed(description, error),
+      pause: () => new Promise((resolve) => this.#o.timers.after(RETRY_MS, resolve)),
+    });
+    this.#dataflows.add(dataflow);
+    for (const id of dataflow.exports) this.#byExport.set(id, dataflow);
+  }
+
+  #failed(description: DataflowDescription, error: unknown): void {
+    const { code, message } = hostError(error);
+    this.#o.logger.error({ dataflow: description.name, error }, 'a dataflow failed');
+    for (const e of [...description.indexExports, ...description.sinkExports])
+      this.#o.send({ kind: 'failed', worker: this.#o.index, id: e.id, code, message });
+  }
+
+  #allowCompaction(id: GlobalId, frontier: Frontier): void {
+    const c = this.#collections.get(id);
+    if (c === undefined) return;
+    if (frontier === EMPTY) this.#drop(c);
+    else for (const h of c.traces === undefined ? [] : [c.traces.oks, c.traces.errs]) compact(h, frontier);
+  }
+
+  #drop(c: Collection): void {
+    this.#peeks.dropTarget(c.id);
+    const dataflow = this.#byExport.get(c.id);
+    this.#byExport.delete(c.id);
+    this.#collections.delete(c.id);
+    c.drop();
+    if (dataflow?.dropExport(c.id)) this.#dataflows.delete(dataflow);
+  }
+
+  // ---- Running
+
+  receive(from: number, message: MeshMessage): void {
+    this.#worker.receive(from, message);
+  }
+
+  /** Runs one slice: dataflows, a turn for each peek, merges if there is nothing else; then reports. */
+  step(): 'more' | 'idle' {
+    this.#logging?.drain();
+    const dataflows = this.#worker.step({ budgetNs: SLICE_NS });
+    this.#peeksHaveWork = this.#peeks.step();
+    const merges = dataflows === 'idle' && !this.#peeksHaveWork ? this.#worker.idle() : 'idle';
+    this.#report();
+    return dataflows === 'more' || merges === 'more' || this.#peeksHaveWork || this.#worker.hasWork
+      ? 'more'
+      : 'idle';
+  }
+
+  #report(): void {
+    for (const c of this.#collections.values()) c.report();
+  }
+
+  /** Milliseconds until the log wants a turn though nothing happens; null without a log. */
+  get nextTickMs(): number | null {
+    if (this.#log === null) return null;
+    const now = this.#clock.ms(this.#clock.ns());
+    return Math.max(0, this.#log.now() - now);
+  }
+
+  /** For tests: everything that lives here. */
+  debugCounts(): DebugCounts & { readonly collections: number; readonly peeks: number } {
+    return { ...this.#worker.debugCounts(), collections: this.#collections.size, peeks: this.#peeks.size };
+  }
+
+  close(): void {
+    this.#peeks.close();
+    for (const d of this.#dataflows) d.drop();
+    this.#dataflows.clear();
+  }
+}
+
+function compact(
+  h: { readonly since: Frontier; setLogicalCompaction(f: Frontier): void },
+  to: Frontier,
+): void {
+  if (to > h.since) h.setLogicalCompaction(to);
+}

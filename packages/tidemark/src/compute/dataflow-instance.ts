@@ -1,0 +1,238 @@
+/**
+ * A dataflow of the protocol on one worker: imports, objects, exports, and the suspension that a Schedule lifts.
+ *
+ * It starts at once iff it imports nothing. Otherwise each export holds one token; a Schedule releases its export's, and so does
+ * dropping an export that was not scheduled. When the last token is gone the imports open, and the start is logged
+ * for the exports that live. With the last export dropped it never starts.
+ */
+import { assert } from '../base/assert.ts';
+import type { GlobalId } from '../base/ids.ts';
+import type { Scope } from '../dataflow/builder.ts';
+import type { Dataflow } from '../dataflow/dataflow.ts';
+import { Gate } from '../dataflow/gate.ts';
+import type { Stream } from '../dataflow/ports.ts';
+import type { Worker } from '../dataflow/worker.ts';
+import type { EvalContext } from '../expr/functions.ts';
+import type { StartReason } from '../introspection/lifecycle.ts';
+import { type Arranged, arrange } from '../operators/arrange.ts';
+import { asRows } from '../operators/as-rows.ts';
+import { importFrozen, importTrace } from '../operators/import.ts';
+import { inspect } from '../operators/inspect.ts';
+import { probe } from '../operators/probe.ts';
+import { Bundle } from '../render/bundle.ts';
+import { render } from '../render/render.ts';
+import { type Batch, diffAt } from '../repr/batch.ts';
+import { type Frontier, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
+import { arrangementSpec } from '../trace/arranged-batch.ts';
+import type { TraceHandle } from '../trace/trace.ts';
+import type { Collection } from './collection.ts';
+import type { IndexTraces } from './peeks.ts';
+import type { DataflowDescription, IndexExport, IndexImport, MaterializedViewSink } from './protocol.ts';
+import { type ShardAccess, shardSource } from './shard-source.ts';
+import { viewSink } from './sink/materialized-view.ts';
+
+export interface NewCollection {
+  readonly id: GlobalId;
+  readonly asOf: Timestamp;
+  readonly dataflowIndex: number;
+  readonly imports: ReadonlyMap<GlobalId, () => Frontier>;
+}
+
+export interface DataflowOptions {
+  readonly description: DataflowDescription;
+  readonly worker: Worker;
+  readonly shards: ShardAccess;
+  readonly watch: (shardId: string, onUpper: (upper: Frontier) => void) => () => void;
+  readonly generation: number;
+  readonly evalContext: EvalContext;
+  /** An index that lives on this worker. */
+  readonly collection: (id: GlobalId) => Collection;
+  readonly createCollection: (c: NewCollection) => Collection;
+  readonly onChange: () => void;
+  readonly onError: (error: unknown) => void;
+  readonly pause: () => Promise<void>;
+}
+
+export class DataflowInstance {
+  readonly exports: readonly GlobalId[];
+  readonly #o: DataflowOptions;
+  readonly #dataflow: Dataflow;
+  readonly #gate = new Gate();
+  readonly #live = new Map<GlobalId, Collection>();
+  readonly #tokens: Set<GlobalId>;
+
+  constructor(options: DataflowOptions) {
+    this.#o = options;
+    const d = options.description;
+    this.exports = [...d.indexExports, ...d.sinkExports].map((e) => e.id);
+    this.#tokens = new Set(this.exports);
+    const { worker } = options;
+    // Named now, for the log; what each frontier is read from is known once the import is built.
+    const unread = (): Frontier => MIN_TIME;
+    const imports = new Map<GlobalId, () => Frontier>(
+      [...d.shardImports, ...d.indexImports].map((i) => [i.id, unread]),
+    );
+    for (const id of this.exports)
+      this.#live.set(
+        id,
+        options.createCollection({ id, asOf: d.asOf, dataflowIndex: worker.nextDataflowIndex, imports }),
+      );
+    this.#dataflow = worker.buildDataflow(d.name, (scope) => this.#build(scope, imports));
+    if (d.shardImports.length + d.indexImports.length > 0) return;
+    this.#tokens.clear();
+    this.#start('inputs_available');
+  }
+
+  #build(scope: Scope, imports: Map<GlobalId, () => Frontier>): void {
+    const { description: d } = this.#o;
+    const bundles = new Map<GlobalId, Bundle>();
+    /** Traces that an index of this dataflow can share instead of arranging again. */
+    const shared = new Map<string, IndexTraces>();
+    for (const i of d.shardImports) {
+      const { oks, errs } = shardSource(scope, {
+        id: i.id,
+        shardId: i.shard,
+        shards: this.#o.shards,
+        asOf: d.asOf,
+        until: d.until,
+        gate: this.#gate,
+        onError: this.#o.onError,
+      });
+      const p = probe(scope, oks, `Frontier ${i.id}`);
+      imports.set(i.id, () => p.frontier);
+      bundles.set(
+        i.id,
+        new Bundle(
+          i.desc.columns.map((c) => c.type),
+          errs,
+          oks,
+        ),
+      );
+    }
+    for (const i of d.indexImports) this.#importIndex(scope, i, { bundles, shared, imports });
+    for (const { id, plan } of d.objects)
+      bundles.set(
+        id,
+        render(plan, { scope, bundles, asOf: d.asOf, evalContext: this.#o.evalContext, objectName: d.name }),
+      );
+    for (const e of d.indexExports) this.#exportIndex(scope, e, bundle(bundles, e.onId), shared);
+    for (const s of d.sinkExports) {
+      assert(s.kind === 'materialized-view', `a ${s.kind} can be rendered`);
+      this.#exportView(scope, s, bundle(bundles, s.fromId));
+    }
+  }
+
+  #importIndex(
+    scope: Scope,
+    i: IndexImport,
+    into: {
+      readonly bundles: Map<GlobalId, Bundle>;
+      readonly shared: Map<string, IndexTraces>;
+      readonly imports: Map<GlobalId, () => Frontier>;
+    },
+  ): void {
+    const { asOf, until } = this.#o.description;
+    const { traces } = this.#o.collection(i.id);
+    assert(traces !== undefined, `import ${i.id} is an index`);
+    const take = (handle: TraceHandle, what: string): Arranged => {
+      const name = `Import ${i.id}${what}`;
+      const gate = this.#gate;
+      return i.frozenAt === undefined
+        ? importTrace(scope, handle, { name, asOf, until, gate })
+        : importFrozen(scope, handle, { name, readAt: i.frozenAt, presentAt: asOf, gate });
+    };
+    const oks = take(traces.oks, '');
+    const errs = asRows(scope, take(traces.errs, ' errors'));
+    // The trace runs ahead of what is let in while the dataflow is suspended.
+    into.imports.set(i.id, () => meet(traces.oks.upper, traces.errs.upper));
+    const types = i.desc.columns.map((c) => c.type);
+    const known = into.bundles.get(i.onId);
+    if (known !== undefined) known.addArranged(i.key, oks);
+    else into.bundles.set(i.onId, new Bundle(types, errs).addArranged(i.key, oks));
+    if (i.frozenAt === undefined) into.shared.set(`${i.onId} by ${i.key}`, traces);
+  }
+
+  #exportIndex(scope: Scope, e: IndexExport, from: Bundle, shared: ReadonlyMap<string, IndexTraces>): void {
+    const c = this.#live.get(e.id)!;
+    const counted = countErrors(scope, from.errs, c);
+    const reuse = shared.get(`${e.onId} by ${e.key}`);
+    if (reuse !== undefined) {
+      // A second index over the same arrangement: its rows and bytes are the first one's, its errors it counts itself.
+      probe(scope, counted, 'Errors');
+      c.attach({ kind: 'index', traces: { oks: reuse.oks.clone(), errs: reuse.errs.clone() } });
+      return;
+    }
+    const oks = from.arranged(scope, e.key);
+    const errs = arrange(scope, counted, { name: 'ArrangeErrors', spec: arrangementSpec(['bytes'], [0]) });
+    c.attach({
+      kind: 'index',
+      traces: { oks: oks.trace.clone() as TraceHandle, errs: errs.trace.clone() as TraceHandle },
+    });
+  }
+
+  #exportView(scope: Scope, s: MaterializedViewSink, from: Bundle): void {
+    const c = this.#live.get(s.id)!;
+    const desired = { oks: from.oks(scope), errs: countErrors(scope, from.errs, c) };
+    const oks = probe(scope, desired.oks, 'Computed');
+    const errs = probe(scope, desired.errs, 'ComputedErrors');
+    const sink = viewSink(scope, desired, {
+      sink: s,
+      shards: this.#o.shards,
+      watch: this.#o.watch,
+      fence: { generation: this.#o.generation, exportId: s.id },
+      mayWrite: this.#o.description.mayWrite,
+      onChange: this.#o.onChange,
+      onError: this.#o.onError,
+      onFenced: (by) => this.#o.onError(new Error(`${s.id} may not write to its shard any more (${by})`)),
+      pause: this.#o.pause,
+    });
+    c.attach({ kind: 'view', sink, progress: () => meet(oks.frontier, errs.frontier) });
+  }
+
+  /** A Schedule came for this export. Repeats say nothing. */
+  release(id: GlobalId, reason: StartReason): void {
+    if (!this.#tokens.delete(id) || this.#tokens.size > 0) return;
+    this.#start(reason);
+  }
+
+  #start(reason: StartReason): void {
+    if (this.#live.size === 0 || this.#gate.isOpen) return;
+    this.#gate.open();
+    for (const c of this.#live.values()) c.started(reason);
+  }
+
+  /** The export is gone. True when it was the last and the dataflow went with it. */
+  dropExport(id: GlobalId): boolean {
+    this.#live.delete(id);
+    if (this.#live.size === 0) {
+      this.#dataflow.drop();
+      return true;
+    }
+    this.release(id, 'inputs_available');
+    return false;
+  }
+
+  drop(): void {
+    this.#dataflow.drop();
+  }
+}
+
+function bundle(bundles: ReadonlyMap<GlobalId, Bundle>, id: GlobalId): Bundle {
+  const b = bundles.get(id);
+  assert(b !== undefined, `collection ${id} is imported or built before it is exported`);
+  return b;
+}
+
+/** Passes errors on and logs their number: linear in a batch, so only ever on error streams. */
+function countErrors(scope: Scope, errs: Stream<Batch>, c: Collection): Stream<Batch> {
+  return inspect(
+    scope,
+    errs,
+    (batch) => {
+      let n = 0;
+      for (let i = 0; i < batch.length; i++) n += diffAt(batch, i);
+      c.log?.errors(n);
+    },
+    'CountErrors',
+  );
+}
