@@ -45,10 +45,7 @@ function reduceOver(
   input: Mir,
   exprs: readonly ScalarExpr[],
 ): Mir {
-  const key = [
-    ...outer.ids.map((_, i) => columnRef(input, i)),
-    ...exprs.slice(0, rel.key.length).map(canon),
-  ];
+  const key = [...outer.ids.map((_, i) => columnRef(input, i)), ...exprs.slice(0, rel.key.length).map(canon)];
   const primitives: Primitive[] = [];
   let at = rel.key.length;
   // What each call of the query is, over the results of the primitives.
@@ -69,7 +66,15 @@ function reduceOver(
     aggregateById(p.aggregate.func).nullable ? nullOf(p.aggregate.type) : literal(0n, p.aggregate.type),
   );
   return lowering.share(grouped, (g) => {
-    const missing = union([outer.mir, negate(project(g, outer.ids.map((_, i) => i)))]);
+    const missing = union([
+      outer.mir,
+      negate(
+        project(
+          g,
+          outer.ids.map((_, i) => i),
+        ),
+      ),
+    ]);
     return total(union([g, map(missing, defaults)]));
   });
 }
@@ -140,30 +145,42 @@ function collate(
   primitives: readonly Primitive[],
 ): Mir {
   const cut = primitives.filter((p) => p.only !== undefined);
-  if (cut.length === 0) return reduce(input, key, primitives.map((p) => p.aggregate));
+  if (cut.length === 0)
+    return reduce(
+      input,
+      key,
+      primitives.map((p) => p.aggregate),
+    );
   const plain = primitives.filter((p) => p.only === undefined);
   const keyColumns = key.map((_, i) => i);
   return lowering.share(input, (shared) =>
-    lowering.share(reduce(shared, key, plain.map((p) => p.aggregate)), (base) => {
-      const parts = cut.map((p) => {
-        const some = reduce(filter(shared, [p.only!]), key, [p.aggregate]);
-        return lowering.share(some, (s) => {
-          const rest = union([project(base, keyColumns), negate(project(s, keyColumns))]);
-          return union([s, map(rest, [nullOf(p.aggregate.type)])]);
+    lowering.share(
+      reduce(
+        shared,
+        key,
+        plain.map((p) => p.aggregate),
+      ),
+      (base) => {
+        const parts = cut.map((p) => {
+          const some = reduce(filter(shared, [p.only!]), key, [p.aggregate]);
+          return lowering.share(some, (s) => {
+            const rest = union([project(base, keyColumns), negate(project(s, keyColumns))]);
+            return union([s, map(rest, [nullOf(p.aggregate.type)])]);
+          });
         });
-      });
-      const width = key.length + plain.length;
-      const offsets = parts.map((_, i) => width + i * (key.length + 1));
-      const equal = keyColumns.map((k) => [
-        columnRef(base, k),
-        ...offsets.map((o) => column(o + k, key[k].type)),
-      ]);
-      let plainAt = 0;
-      let cutAt = 0;
-      const outputs = primitives.map((p) =>
-        p.only === undefined ? key.length + plainAt++ : offsets[cutAt++] + key.length,
-      );
-      return project(join([base, ...parts], equal), [...keyColumns, ...outputs]);
-    }),
+        const width = key.length + plain.length;
+        const offsets = parts.map((_, i) => width + i * (key.length + 1));
+        const equal = keyColumns.map((k) => [
+          columnRef(base, k),
+          ...offsets.map((o) => column(o + k, key[k].type)),
+        ]);
+        let plainAt = 0;
+        let cutAt = 0;
+        const outputs = primitives.map((p) =>
+          p.only === undefined ? key.length + plainAt++ : offsets[cutAt++] + key.length,
+        );
+        return project(join([base, ...parts], equal), [...keyColumns, ...outputs]);
+      },
+    ),
   );
 }

@@ -22,8 +22,19 @@ import {
   hasSubquery,
   relColumns,
 } from './hir.ts';
-import { NOT } from './scalar-facts.ts';
-import { aggregateId, canon, column, errorExpr, FALSE, functionId, ifThen, isNull, notNull, nullOf, TRUE } from './make-scalar.ts';
+import {
+  aggregateId,
+  canon,
+  column,
+  errorExpr,
+  FALSE,
+  functionId,
+  ifThen,
+  isNull,
+  notNull,
+  nullOf,
+  TRUE,
+} from './make-scalar.ts';
 import {
   arityOf,
   columnRef,
@@ -43,6 +54,7 @@ import {
   UNIT,
   union,
 } from './mir.ts';
+import { NOT } from './scalar-facts.ts';
 
 /** A plan and which HIR column each of its columns is. */
 export interface Laid {
@@ -87,7 +99,10 @@ export class Lowering {
       bound.push({ local, value });
     }
     const body = this.lower(rel, { mir: UNIT, ids: [] }).mir;
-    return bound.reduceRight<Mir>((inner, { local, value }) => ({ op: 'Let', local, value, body: inner }), body);
+    return bound.reduceRight<Mir>(
+      (inner, { local, value }) => ({ op: 'Let', local, value, body: inner }),
+      body,
+    );
   }
 
   /** `body` over a plan that it uses more than once. */
@@ -141,8 +156,21 @@ export class Lowering {
         const groups = canonAppended(input.mir, positions(input, rel.groupKey));
         const groupKey = [...positions(input, outer.ids), ...groups.columns];
         const orderBy = orderKeys(rel.orderBy, input.ids);
-        const top: Mir = { op: 'TopK', input: groups.mir, groupKey, orderBy, limit: rel.limit, offset: rel.offset };
-        return { mir: project(top, input.ids.map((_, i) => i)), ids: input.ids };
+        const top: Mir = {
+          op: 'TopK',
+          input: groups.mir,
+          groupKey,
+          orderBy,
+          limit: rel.limit,
+          offset: rel.offset,
+        };
+        return {
+          mir: project(
+            top,
+            input.ids.map((_, i) => i),
+          ),
+          ids: input.ids,
+        };
       }
       case 'setOp':
         return this.#setOp(rel, outer);
@@ -181,7 +209,14 @@ export class Lowering {
     const { laid, exprs } = this.exprs(outer, rel.args);
     const ordinality = rel.ordinality === undefined ? {} : { ordinality: true as const };
     const own = relColumns(rel);
-    const mir: Mir = { op: 'FlatMap', input: laid.mir, func: rel.func, args: exprs, columns: own, ...ordinality };
+    const mir: Mir = {
+      op: 'FlatMap',
+      input: laid.mir,
+      func: rel.func,
+      args: exprs,
+      columns: own,
+      ...ordinality,
+    };
     const extra = laid.ids.length;
     const outputs = [...outer.ids.map((_, i) => i), ...own.map((_, i) => extra + i)];
     return { mir: project(mir, outputs), ids: [...outer.ids, ...own.map((c) => c.id)] };
@@ -277,11 +312,17 @@ export class Lowering {
             const common = { free: outer.ids, on: rel.on, matched };
             const onlyLeft = this.#withoutMatch({ laid: left, other: right, ...common });
             const onlyRight = this.#withoutMatch({ laid: right, other: left, ...common, matchedIds: ids });
-            const padded = map(onlyRight, leftColumns.map((c) => nullOf(c.type)));
+            const padded = map(
+              onlyRight,
+              leftColumns.map((c) => nullOf(c.type)),
+            );
             const paddedIds = [...right.ids, ...leftColumns.map((c) => c.id)];
             return union([
               matched,
-              map(onlyLeft, rightColumns.map((c) => nullOf(c.type))),
+              map(
+                onlyLeft,
+                rightColumns.map((c) => nullOf(c.type)),
+              ),
               project(padded, positions({ mir: padded, ids: paddedIds }, ids)),
             ]);
           });
@@ -322,7 +363,8 @@ export class Lowering {
   #matchedKeys(laid: Laid, other: Laid, free: readonly ColumnId[], on: HExpr | undefined) {
     const own = new Set(laid.ids);
     const others = new Set(other.ids.filter((id) => !free.includes(id)));
-    const within = (e: HExpr, set: ReadonlySet<ColumnId>): boolean => [...exprColumns(e)].every((id) => set.has(id));
+    const within = (e: HExpr, set: ReadonlySet<ColumnId>): boolean =>
+      [...exprColumns(e)].every((id) => set.has(id));
     const exprs: { expr: ScalarExpr; nullSafe: boolean }[] = free.map((id) => ({
       expr: columnRef(laid.mir, laid.ids.indexOf(id)),
       nullSafe: true,
@@ -375,7 +417,10 @@ export class Lowering {
 
   /** Columns appended. */
   append(input: Laid, list: readonly { readonly id: ColumnId; readonly expr: HExpr }[]): Laid {
-    const { laid, exprs } = this.exprs(input, list.map((l) => l.expr));
+    const { laid, exprs } = this.exprs(
+      input,
+      list.map((l) => l.expr),
+    );
     const ids = [...input.ids, ...list.map((l) => l.id)];
     const mir = map(laid.mir, exprs);
     const outputs = [...input.ids.map((_, i) => i), ...list.map((_, i) => laid.ids.length + i)];
@@ -397,7 +442,10 @@ export class Lowering {
       const condition = walk(e.args[0], guards);
       const isTrue = ifThen<ScalarExpr>(condition, TRUE, FALSE, type('bool'));
       const isNotTrue = ifThen<ScalarExpr>(condition, FALSE, TRUE, type('bool'));
-      return { ...e, args: [condition, walk(e.args[1], [...guards, isTrue]), walk(e.args[2], [...guards, isNotTrue])] };
+      return {
+        ...e,
+        args: [condition, walk(e.args[1], [...guards, isTrue]), walk(e.args[2], [...guards, isNotTrue])],
+      };
     };
     const exprs = list.map((e) => walk(e, []));
     return { laid, exprs };
@@ -434,12 +482,20 @@ export class Lowering {
   #semijoin(input: Laid, rel: HRel, negated: boolean): Mir {
     const free = [...freeColumns(rel)];
     const found = this.lower(rel, this.#keysFor(input, free));
-    const matched = distinct(project(found.mir, free.map((_, i) => i)));
+    const matched = distinct(
+      project(
+        found.mir,
+        free.map((_, i) => i),
+      ),
+    );
     const positionsOfKeys = positions(input, free);
     const outputs = input.ids.map((_, i) => i);
     const some = join(
       [input.mir, matched],
-      positionsOfKeys.map((p, i) => [columnRef(input.mir, p), column(input.ids.length + i, columnsOf(matched)[i].type)]),
+      positionsOfKeys.map((p, i) => [
+        columnRef(input.mir, p),
+        column(input.ids.length + i, columnsOf(matched)[i].type),
+      ]),
     );
     const rows = project(some, outputs);
     return negated ? union([input.mir, negate(rows)]) : rows;
@@ -449,7 +505,8 @@ export class Lowering {
   #inUncorrelated(input: Laid, e: Extract<HExpr, { kind: 'anyQuery' }>): Mir | undefined {
     const c = e.condition;
     const own = relColumns(e.rel).map((x) => x.id);
-    if (freeColumns(e.rel).size > 0 || c.kind !== 'call' || functionById(c.func).name !== '=') return undefined;
+    if (freeColumns(e.rel).size > 0 || c.kind !== 'call' || functionById(c.func).name !== '=')
+      return undefined;
     const [x, y] = c.args;
     if (hasSubquery(x) || [...exprColumns(x)].some((id) => own.includes(id))) return undefined;
     if (hasSubquery(y) || ![...exprColumns(y)].every((id) => own.includes(id))) return undefined;
@@ -460,7 +517,10 @@ export class Lowering {
     if (mine.type.name !== value.type.name) return undefined;
     const arity = input.ids.length;
     const joined = join([filter(input.mir, [notNull(mine)]), set], [[mine, column(arity, value.type)]]);
-    return project(joined, input.ids.map((_, i) => i));
+    return project(
+      joined,
+      input.ids.map((_, i) => i),
+    );
   }
 
   /** The input with one more column, the subquery's value. */
@@ -508,7 +568,11 @@ export class Lowering {
       orderBy: [],
       type: type('bool'),
     });
-    const grouped = reduce(input, keys.map((k) => columnRef(input, k)), [boolOr(keys.length), boolOr(keys.length + 1)]);
+    const grouped = reduce(
+      input,
+      keys.map((k) => columnRef(input, k)),
+      [boolOr(keys.length), boolOr(keys.length + 1)],
+    );
     const value = ifThen<ScalarExpr>(
       column(keys.length, type('bool')),
       TRUE,
@@ -524,8 +588,18 @@ export class Lowering {
     if (keysOf(values).some((k) => k.every((c) => keys.includes(c)))) return values;
     const valueType = columnsOf(values)[keys.length].type;
     return this.share(values, (r) => {
-      const count = { func: aggregateId('count', []), args: [], distinct: false, orderBy: [], type: type('int8') };
-      const counted = reduce(r, keys.map((k) => columnRef(r, k)), [count]);
+      const count = {
+        func: aggregateId('count', []),
+        args: [],
+        distinct: false,
+        orderBy: [],
+        type: type('int8'),
+      };
+      const counted = reduce(
+        r,
+        keys.map((k) => columnRef(r, k)),
+        [count],
+      );
       const more: ScalarExpr = {
         kind: 'call',
         func: functionId('>', [type('int8'), type('int8')]),
@@ -588,10 +662,19 @@ function canonColumns(input: Mir): Mir {
     const at = exprs.findIndex((e) => e.at === i);
     return at < 0 ? i : columns.length + at;
   });
-  return project(map(input, exprs.map((e) => e.expr)), outputs);
+  return project(
+    map(
+      input,
+      exprs.map((e) => e.expr),
+    ),
+    outputs,
+  );
 }
 /** The columns in canonical form, appended where they are not in it already. */
-function canonAppended(input: Mir, list: readonly number[]): { readonly mir: Mir; readonly columns: readonly number[] } {
+function canonAppended(
+  input: Mir,
+  list: readonly number[],
+): { readonly mir: Mir; readonly columns: readonly number[] } {
   const exprs: ScalarExpr[] = [];
   const columns = list.map((i) => {
     const c = columnRef(input, i);
@@ -601,7 +684,10 @@ function canonAppended(input: Mir, list: readonly number[]): { readonly mir: Mir
   return { mir: map(input, exprs), columns };
 }
 function distinctCanon(input: Mir): Mir {
-  return reduce(input, columnsOf(input).map((_, i) => canon(columnRef(input, i))));
+  return reduce(
+    input,
+    columnsOf(input).map((_, i) => canon(columnRef(input, i))),
+  );
 }
 
 /** Whether the relation has one row whatever its inputs hold. */

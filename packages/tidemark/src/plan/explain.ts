@@ -2,9 +2,10 @@
  * EXPLAIN texts: one node a line, children indented. `Let` reads top down: the values first, then the body that uses
  * them. Stable: no ids but those of the plan.
  */
+
+import type { GlobalId } from '../base/ids.ts';
 import { printScalar } from '../expr/expr-tree.ts';
 import type { Mfp } from '../expr/scalar.ts';
-import type { GlobalId } from '../base/ids.ts';
 import { type HExpr, type HRel, relColumns } from './hir.ts';
 import type { Lir, RowSetFinishing } from './lir.ts';
 import { childrenOf, type ExplainNames, explainNode, type Mir } from './mir.ts';
@@ -12,7 +13,8 @@ import { printAggregate, printMfp, printOrder } from './print-scalar.ts';
 
 const INDENT = '  ';
 type Line = { readonly depth: number; readonly text: string };
-const render = (lines: readonly Line[]): string => lines.map((l) => INDENT.repeat(l.depth) + l.text).join('\n');
+const render = (lines: readonly Line[]): string =>
+  lines.map((l) => INDENT.repeat(l.depth) + l.text).join('\n');
 
 export function explainMir(mir: Mir, names: ExplainNames, finishing?: RowSetFinishing): string {
   const lines: Line[] = [];
@@ -49,7 +51,9 @@ function explainFinishing(f: RowSetFinishing | undefined): string | undefined {
     ...(f.limit === null ? [] : [`limit=${f.limit}`]),
     ...(f.offset === 0 ? [] : [`offset=${f.offset}`]),
   ];
-  return parts.length === 0 ? undefined : `Finish ${parts.join(' ')} output=[${f.project.map((c) => `#${c}`).join(', ')}]`;
+  return parts.length === 0
+    ? undefined
+    : `Finish ${parts.join(' ')} output=[${f.project.map((c) => `#${c}`).join(', ')}]`;
 }
 
 // ---- LIR
@@ -90,7 +94,9 @@ const cols = (list: readonly number[]): string => list.map((c) => `#${c}`).join(
 export function lirText(node: Lir, nameOf: (id: GlobalId) => string): string {
   switch (node.op) {
     case 'Constant':
-      return 'error' in node.rows ? `Error ${JSON.stringify(node.rows.error.message)}` : `Constant rows=${node.rows.length}`;
+      return 'error' in node.rows
+        ? `Error ${JSON.stringify(node.rows.error.message)}`
+        : `Constant rows=${node.rows.length}`;
     case 'Get':
       return node.index === undefined
         ? `Get ${nameOf(node.id)}`
@@ -135,7 +141,11 @@ function lirDetails(node: Lir): readonly string[] {
 // ---- HIR
 
 /** The bound query before decorrelation: subqueries stand where they were written. */
-export function explainHir(rel: HRel, ctes: readonly { readonly cte: number; readonly rel: HRel }[], names: ExplainNames): string {
+export function explainHir(
+  rel: HRel,
+  ctes: readonly { readonly cte: number; readonly rel: HRel }[],
+  names: ExplainNames,
+): string {
   const printer = new HirPrinter(names);
   return printer.print(rel, ctes);
 }
@@ -204,7 +214,9 @@ class HirPrinter {
       case 'topK':
         return `TopK group_by=[${rel.groupKey.map((c) => `#${c}`).join(', ')}] order_by=[${rel.orderBy
           .map((o) => printOrder({ column: o.id, desc: o.desc, nullsFirst: o.nullsFirst }))
-          .join(', ')}]${rel.limit === null ? '' : ` limit=${rel.limit}`}${rel.offset === 0 ? '' : ` offset=${rel.offset}`}`;
+          .join(
+            ', ',
+          )}]${rel.limit === null ? '' : ` limit=${rel.limit}`}${rel.offset === 0 ? '' : ` offset=${rel.offset}`}`;
       case 'setOp':
         return `${rel.op[0].toUpperCase()}${rel.op.slice(1)}${rel.all ? 'All' : ''} (${ids(rel.columns)})`;
     }

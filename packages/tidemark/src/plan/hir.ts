@@ -55,7 +55,11 @@ export interface HOrder {
 
 export type HRel =
   /** Rows of expressions that read only what is outside. */
-  | { readonly kind: 'values'; readonly columns: readonly HColumn[]; readonly rows: readonly (readonly HExpr[])[] }
+  | {
+      readonly kind: 'values';
+      readonly columns: readonly HColumn[];
+      readonly rows: readonly (readonly HExpr[])[];
+    }
   | {
       readonly kind: 'get';
       readonly id: GlobalId;
@@ -64,7 +68,11 @@ export type HRel =
     }
   /** A use of a WITH query; `columns` are this use's own. */
   | { readonly kind: 'cte'; readonly cte: number; readonly columns: readonly HColumn[] }
-  | { readonly kind: 'map'; readonly input: HRel; readonly exprs: readonly { readonly column: HColumn; readonly expr: HExpr }[] }
+  | {
+      readonly kind: 'map';
+      readonly input: HRel;
+      readonly exprs: readonly { readonly column: HColumn; readonly expr: HExpr }[];
+    }
   | { readonly kind: 'filter'; readonly input: HRel; readonly predicate: HExpr }
   /** Exactly these columns, in this order; an id may stand twice only under different ids (see `map`). */
   | { readonly kind: 'project'; readonly input: HRel; readonly columns: readonly HColumn[] }
@@ -76,7 +84,13 @@ export type HRel =
       readonly right: HRel;
       readonly on: HExpr | undefined;
     }
-  | { readonly kind: 'tableFunction'; readonly func: string; readonly args: readonly HExpr[]; readonly columns: readonly HColumn[]; readonly ordinality: HColumn | undefined }
+  | {
+      readonly kind: 'tableFunction';
+      readonly func: string;
+      readonly args: readonly HExpr[];
+      readonly columns: readonly HColumn[];
+      readonly ordinality: HColumn | undefined;
+    }
   /** No key and no key list (`global`): one row also for an empty input. */
   | {
       readonly kind: 'reduce';

@@ -45,7 +45,11 @@ export function addRow(bag: Bag, row: Row, count: number): void {
 }
 
 /** Throws SqlError for the first error of any row. */
-export function interpret(mir: Mir, options: InterpretOptions, locals: ReadonlyMap<number, Bag> = new Map()): Bag {
+export function interpret(
+  mir: Mir,
+  options: InterpretOptions,
+  locals: ReadonlyMap<number, Bag> = new Map(),
+): Bag {
   const recur = (m: Mir): Bag => interpret(m, options, locals);
   const value = (e: ScalarExpr, row: Row): Datum => evalScalar(e, row, options.context);
   const out: Bag = new Map();
@@ -68,7 +72,12 @@ export function interpret(mir: Mir, options: InterpretOptions, locals: ReadonlyM
       assert(false, 'the binder refuses recursion');
       return out;
     case 'Project':
-      for (const { row, count } of recur(mir.input).values()) addRow(out, mir.outputs.map((c) => row[c]), count);
+      for (const { row, count } of recur(mir.input).values())
+        addRow(
+          out,
+          mir.outputs.map((c) => row[c]),
+          count,
+        );
       return out;
     case 'Map':
       for (const { row, count } of recur(mir.input).values()) {
@@ -85,7 +94,13 @@ export function interpret(mir: Mir, options: InterpretOptions, locals: ReadonlyM
       return out;
     case 'FlatMap':
       for (const { row, count } of recur(mir.input).values())
-        flatMap(mir, row, mir.args.map((a) => value(a, row)), options.context, (r, n) => addRow(out, r, n * count));
+        flatMap(
+          mir,
+          row,
+          mir.args.map((a) => value(a, row)),
+          options.context,
+          (r, n) => addRow(out, r, n * count),
+        );
       return out;
     case 'Join':
       return interpretJoin(mir, mir.inputs.map(recur), value);
@@ -100,7 +115,8 @@ export function interpret(mir: Mir, options: InterpretOptions, locals: ReadonlyM
       for (const { row, count } of recur(mir.input).values()) if (count > 0) addRow(out, row, count);
       return out;
     case 'Union':
-      for (const input of mir.inputs) for (const { row, count } of recur(input).values()) addRow(out, row, count);
+      for (const input of mir.inputs)
+        for (const { row, count } of recur(input).values()) addRow(out, row, count);
       return out;
     case 'ArrangeBy':
       return recur(mir.input);
@@ -153,7 +169,9 @@ function interpretJoin(
   const out: Bag = new Map();
   const extend = (i: number, row: Row, count: number): void => {
     if (i === inputs.length) {
-      const equal = mir.equivalences.every((cls) => new Set(cls.map((e) => datumKey(value(e, row)))).size === 1);
+      const equal = mir.equivalences.every(
+        (cls) => new Set(cls.map((e) => datumKey(value(e, row)))).size === 1,
+      );
       if (equal) addRow(out, row, count);
       return;
     }
@@ -197,12 +215,19 @@ function aggregate(a: AggregateExpr, rows: readonly Row[], value: (e: ScalarExpr
   calls.sort((x, y) => byOrder(x.order, y.order));
   const { plan } = def;
   assert(plan.kind !== 'composite', 'composite aggregates are taken apart by decorrelation');
-  if (plan.kind === 'accumulable') return accumulate(plan.state, calls.map((c) => c.args[0]), a.type);
+  if (plan.kind === 'accumulable')
+    return accumulate(
+      plan.state,
+      calls.map((c) => c.args[0]),
+      a.type,
+    );
   const argTypes = a.args.map((e) => e.type);
   if (plan.kind === 'hierarchical') {
     const compare = datumComparator(argTypes[0]);
     const sign = plan.direction === 'min' ? 1 : -1;
-    return calls.map((c) => c.args[0]).reduce<Datum>((best, v) => (best === null || sign * compare(v, best) < 0 ? v : best), null);
+    return calls
+      .map((c) => c.args[0])
+      .reduce<Datum>((best, v) => (best === null || sign * compare(v, best) < 0 ? v : best), null);
   }
   if (calls.length === 0 && def.nullable) return null;
   const columns = argTypes.map((t, k) => {

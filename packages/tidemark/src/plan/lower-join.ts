@@ -48,7 +48,9 @@ export function lowerJoin(builder: LirBuilder, given: MirJoin, after: Mfp, types
     if (i === 1) lirInputs.push(firstInput(builder, join.inputs[0], streamKeys, stream));
     lirInputs.push(side.lir);
     const nextKeys = nextStreamKeys(pairs, i + 1, join.inputs.length);
-    stages.push(stream.stage({ i, offsets, side, streamKeys, nextKeys, last: i === join.inputs.length - 1, total }));
+    stages.push(
+      stream.stage({ i, offsets, side, streamKeys, nextKeys, last: i === join.inputs.length - 1, total }),
+    );
   }
   return { op: 'Join', lirId: builder.id(), types, inputs: lirInputs, stages };
 }
@@ -67,23 +69,33 @@ function orderByIndex(builder: LirBuilder, input: Mir, lookup: ScalarExpr[], str
 type Member = { readonly expr: ScalarExpr; readonly input: number };
 
 /** What the result must hold, as columns or expressions over all inputs, to be compared in stage `i` and later ones. */
-function nextStreamKeys(pairs: readonly (readonly Member[])[], i: number, inputs: number): readonly ScalarExpr[] {
+function nextStreamKeys(
+  pairs: readonly (readonly Member[])[],
+  i: number,
+  inputs: number,
+): readonly ScalarExpr[] {
   const out: ScalarExpr[] = [];
   for (let k = i; k < inputs; k++)
     for (const members of pairs) {
       const before = members.find((m) => m.input >= 0 && m.input < k);
-      if (before !== undefined && before.input < i && members.some((m) => m.input === k)) out.push(before.expr);
+      if (before !== undefined && before.input < i && members.some((m) => m.input === k))
+        out.push(before.expr);
     }
   return out;
 }
 
-const prefixSums = (widths: readonly number[]): readonly number[] => widths.reduce<number[]>((sums, w) => [...sums, sums[sums.length - 1] + w], [0]);
+const prefixSums = (widths: readonly number[]): readonly number[] =>
+  widths.reduce<number[]>((sums, w) => [...sums, sums[sums.length - 1] + w], [0]);
 
 /** The input by the key, through an index that has it, else arranged. */
 function arrangedInput(builder: LirBuilder, input: Mir, keys: readonly ScalarExpr[]): Side {
   const { lir, key, arity, indexed } = keyed(builder, input, keys);
   if (indexed || key.length === 0) return { lir, key, arity };
-  return { lir: { op: 'ArrangeBy', lirId: builder.id(), types: lir.types, input: lir, keys: [key] }, key, arity };
+  return {
+    lir: { op: 'ArrangeBy', lirId: builder.id(), types: lir.types, input: lir, keys: [key] },
+    key,
+    arity,
+  };
 }
 
 function keyed(builder: LirBuilder, input: Mir, keys: readonly ScalarExpr[]) {
@@ -99,7 +111,13 @@ function keyed(builder: LirBuilder, input: Mir, keys: readonly ScalarExpr[]) {
     if (found !== undefined) {
       builder.imports.add(input.id);
       builder.indexes.add(found.id);
-      const lir: Lir = { op: 'Get', lirId: builder.id(), types: columnsOf(input).map((c) => c.type), id: input.id, index: found };
+      const lir: Lir = {
+        op: 'Get',
+        lirId: builder.id(),
+        types: columnsOf(input).map((c) => c.type),
+        id: input.id,
+        index: found,
+      };
       return { lir, key, arity, indexed: sameOrder(found.key, key) };
     }
   }
@@ -109,11 +127,16 @@ function keyed(builder: LirBuilder, input: Mir, keys: readonly ScalarExpr[]) {
   const map = [...mfp.map, ...computed.map((e) => remap(e, (c) => mfp.project[c]))];
   const project = [...mfp.project, ...computed.map((_, i) => over + i)];
   const types = [...columnsOf(input).map((c) => c.type), ...computed.map((e) => e.type)];
-  const lir = below.op === 'Join' ? lowerJoin(builder, below, { ...mfp, map, project }, types) : builder.over(builder.lower(below), { ...mfp, map, project }, types);
+  const lir =
+    below.op === 'Join'
+      ? lowerJoin(builder, below, { ...mfp, map, project }, types)
+      : builder.over(builder.lower(below), { ...mfp, map, project }, types);
   return { lir, key, arity: arity + computed.length, indexed: false };
 }
-const sameOrder = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((c, i) => c === b[i]);
-const sameSet = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((c) => b.includes(c));
+const sameOrder = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((c, i) => c === b[i]);
+const sameSet = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((c) => b.includes(c));
 
 function firstInput(builder: LirBuilder, input: Mir, keys: readonly ScalarExpr[], stream: Stream): Lir {
   const side = arrangedInput(builder, input, keys);
@@ -180,7 +203,8 @@ class Stream {
   }
 
   #middle(p: StageParts, here: ReadonlyMap<number, number>, inputArity: number): Mfp {
-    const ready = (e: ScalarExpr): boolean => [...columnsRead(e)].every((c) => c < this.#after.inputArity && here.has(c));
+    const ready = (e: ScalarExpr): boolean =>
+      [...columnsRead(e)].every((c) => c < this.#after.inputArity && here.has(c));
     const filter = this.#pending.filter(ready);
     this.#pending = this.#pending.filter((f) => !filter.includes(f));
     const needed = this.#neededLater(p.nextKeys);

@@ -5,11 +5,12 @@
  * A join looks up each further input by the columns that its stage compares; it reads an index of the cluster where one
  * has exactly those columns, and arranges the input otherwise. Expressions among the keys are computed first.
  */
+
+import { unsupported } from '../base/error.ts';
 import type { ClusterId, GlobalId } from '../base/ids.ts';
 import type { IndexItem } from '../catalog/catalog-reader.ts';
 import { identityMfp, isIdentity, type Mfp, type ScalarExpr } from '../expr/scalar.ts';
 import type { SqlType } from '../repr/types.ts';
-import { unsupported } from '../base/error.ts';
 import type { Lir, LirId } from './lir.ts';
 import { lowerJoin } from './lower-join.ts';
 import { takeMfp } from './mfp.ts';
@@ -76,7 +77,15 @@ export class LirBuilder {
       case 'FlatMap': {
         const input = this.lower(mir.input);
         const ordinality = mir.ordinality === true ? { ordinality: true as const } : {};
-        return { op: 'FlatMap', lirId: this.id(), types, input, func: mir.func, args: mir.args, ...ordinality };
+        return {
+          op: 'FlatMap',
+          lirId: this.id(),
+          types,
+          input,
+          func: mir.func,
+          args: mir.args,
+          ...ordinality,
+        };
       }
       case 'Join':
         return lowerJoin(this, mir, identityMfp(types.length), types);

@@ -9,7 +9,10 @@ import { IS_NULL, NOT } from './scalar-facts.ts';
 const BOOL = type('bool');
 
 export const column = (index: number, of: SqlType): ScalarExpr => ({ kind: 'column', index, type: of });
-export const literal = <T extends Datum>(value: T, of: SqlType): { kind: 'literal'; value: Datum; type: SqlType } => ({
+export const literal = <T extends Datum>(
+  value: T,
+  of: SqlType,
+): { kind: 'literal'; value: Datum; type: SqlType } => ({
   kind: 'literal',
   value,
   type: of,
@@ -36,7 +39,12 @@ export const isNull = <E>(e: E): CallOf<E> => call(IS_NULL, [e], BOOL);
 export const not = <E>(e: E): CallOf<E> => call(NOT, [e], BOOL);
 export const notNull = (e: ScalarExpr): ScalarExpr => not<ScalarExpr>(isNull(e));
 
-export const ifThen = <E>(condition: E, then: E, otherwise: E, of: SqlType): { kind: 'if'; args: readonly E[]; type: SqlType } => ({
+export const ifThen = <E>(
+  condition: E,
+  then: E,
+  otherwise: E,
+  of: SqlType,
+): { kind: 'if'; args: readonly E[]; type: SqlType } => ({
   kind: 'if',
   args: [condition, then, otherwise],
   type: of,

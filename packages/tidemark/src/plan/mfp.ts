@@ -53,7 +53,8 @@ export function pruneMfp(mfp: Mfp): Mfp {
   });
   const kept = mfp.map.map((_, i) => i).filter((i) => used.has(mfp.inputArity + i));
   if (kept.length === mfp.map.length) return mfp;
-  const to = (c: number): number => (c < mfp.inputArity ? c : mfp.inputArity + kept.indexOf(c - mfp.inputArity));
+  const to = (c: number): number =>
+    c < mfp.inputArity ? c : mfp.inputArity + kept.indexOf(c - mfp.inputArity);
   return {
     inputArity: mfp.inputArity,
     map: kept.map((i) => remap(mfp.map[i], to)),

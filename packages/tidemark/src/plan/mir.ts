@@ -7,10 +7,10 @@
  * - What a kind of node is (children, columns, keys, text) stands once, in `NODES`; passes ask the table.
  */
 import type { GlobalId } from '../base/ids.ts';
+import { printScalar } from '../expr/expr-tree.ts';
+import { aggregateById } from '../expr/registry.ts';
 import type { AggregateExpr, EvalError, OrderKey, ScalarExpr } from '../expr/scalar.ts';
 import type { Row, SqlType } from '../repr/types.ts';
-import { aggregateById } from '../expr/registry.ts';
-import { printScalar } from '../expr/expr-tree.ts';
 import { printAggregate, printOrder } from './print-scalar.ts';
 import { fixedColumn, isNullable, provesNotNull } from './scalar-facts.ts';
 

@@ -3,7 +3,13 @@ import type { GlobalId } from '../base/ids.ts';
 import { type RelationDesc, type SqlType, type as sqlType } from '../repr/types.ts';
 import type { Query } from '../sql/ast.ts';
 import { newBinder } from './bind/binder.ts';
-import { asRelation, type BindContext, type BoundQuery, type PlanOptions, type QueryTargets } from './bind/context.ts';
+import {
+  asRelation,
+  type BindContext,
+  type BoundQuery,
+  type PlanOptions,
+  type QueryTargets,
+} from './bind/context.ts';
 import { decorrelate } from './decorrelate.ts';
 import type { HRel } from './hir.ts';
 import type { RowSetFinishing } from './lir.ts';
@@ -64,19 +70,29 @@ export function finishPlan(context: BindContext, bound: BoundQuery): QueryPlan {
     : {
         kind: 'project',
         input: bound.rel,
-        columns: [...bound.columns, ...[...new Set(extra)].map((id) => ({ id, type: sqlType('void'), nullable: true }))],
+        columns: [
+          ...bound.columns,
+          ...[...new Set(extra)].map((id) => ({ id, type: sqlType('void'), nullable: true })),
+        ],
       };
   const decorrelated = foldContextual(
     decorrelate(hir, { ctes: context.ctes, parameters: options.paramValues ?? [] }),
     options.eval,
   );
-  const mir = optimize(decorrelated, { context: options.eval, indexes: (id) => options.catalog.indexesOn(id) });
+  const mir = optimize(decorrelated, {
+    context: options.eval,
+    indexes: (id) => options.catalog.indexesOn(id),
+  });
   const ids = hir.kind === 'project' ? hir.columns.map((c) => c.id) : [];
   const project = bound.columns.map((_, i) => i);
   const finishing: RowSetFinishing = maintained
     ? { orderBy: [], limit: null, offset: 0, project }
     : {
-        orderBy: bound.order.map((o) => ({ column: ids.indexOf(o.id), desc: o.desc, nullsFirst: o.nullsFirst })),
+        orderBy: bound.order.map((o) => ({
+          column: ids.indexOf(o.id),
+          desc: o.desc,
+          nullsFirst: o.nullsFirst,
+        })),
         limit: bound.limit,
         offset: bound.offset,
         project,
@@ -110,4 +126,3 @@ export function readsOf(mir: Mir): readonly GlobalId[] {
   });
   return [...found];
 }
-

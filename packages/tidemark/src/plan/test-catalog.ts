@@ -13,7 +13,14 @@ import type {
   RelationItem,
 } from '../catalog/catalog-reader.ts';
 import type { ScalarExpr } from '../expr/scalar.ts';
-import { type ColumnDesc, type RelationDesc, arrayOf, type SqlType, type TypeName, type } from '../repr/types.ts';
+import {
+  arrayOf,
+  type ColumnDesc,
+  type RelationDesc,
+  type SqlType,
+  type TypeName,
+  type,
+} from '../repr/types.ts';
 import type { Query } from '../sql/ast.ts';
 
 export const TEST_CLUSTER = 'u1' as ClusterId;
@@ -85,7 +92,10 @@ export class TestCatalog implements CatalogReader {
   }
   get(name: string): RelationItem {
     const found = this.#items.find((i) => i.name.item === name);
-    assert(found !== undefined && found.kind !== 'index' && found.kind !== 'sink', `relation ${name} is declared`);
+    assert(
+      found !== undefined && found.kind !== 'index' && found.kind !== 'sink',
+      `relation ${name} is declared`,
+    );
     return found;
   }
 

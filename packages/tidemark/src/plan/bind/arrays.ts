@@ -1,7 +1,7 @@
 /** Arrays and lists: constructors, subscripts, ARRAY(query). */
 import { SqlError, unsupported } from '../../base/error.ts';
-import { resolveFunction } from '../../expr/resolve.ts';
 import { aggregatesByName } from '../../expr/registry.ts';
+import { resolveFunction } from '../../expr/resolve.ts';
 import { type SqlType, type as sqlType } from '../../repr/types.ts';
 import type { Expr } from '../../sql/ast.ts';
 import { exprStart } from '../../sql/walk.ts';
@@ -13,16 +13,31 @@ import type { ExprEnv } from './context.ts';
 type Of<K extends Expr['kind']> = Extract<Expr, { kind: K }>;
 
 /** `wanted`: the element type that a cast around asks for. */
-export function bindArray(env: ExprEnv, elements: readonly Expr[], list: boolean, pos: number, wanted?: SqlType): HExpr {
+export function bindArray(
+  env: ExprEnv,
+  elements: readonly Expr[],
+  list: boolean,
+  pos: number,
+  wanted?: SqlType,
+): HExpr {
   const what = list ? 'LIST' : 'ARRAY';
   if (elements.length === 0) {
     if (wanted === undefined)
-      throw new SqlError('indeterminate_datatype', `cannot determine type of empty ${list ? 'list' : 'array'}`, {
-        position: pos + 1,
-        hint: `Explicitly cast to the desired type, for example ${list ? 'LIST[]::integer list' : 'ARRAY[]::integer[]'}.`,
-      });
+      throw new SqlError(
+        'indeterminate_datatype',
+        `cannot determine type of empty ${list ? 'list' : 'array'}`,
+        {
+          position: pos + 1,
+          hint: `Explicitly cast to the desired type, for example ${list ? 'LIST[]::integer list' : 'ARRAY[]::integer[]'}.`,
+        },
+      );
     const to = arrayTypeOf(wanted, list);
-    return coerce(env.context, { expr: { kind: 'literal', value: '{}', type: sqlType('unknown') }, pos }, to, 'explicit');
+    return coerce(
+      env.context,
+      { expr: { kind: 'literal', value: '{}', type: sqlType('unknown') }, pos },
+      to,
+      'explicit',
+    );
   }
   const placed: Placed[] = elements.map((e) => ({
     expr:
@@ -55,7 +70,11 @@ export function bindSubscript(env: ExprEnv, e: Of<'subscript'>): HExpr {
     }, subject.expr);
   }
   if (type.name !== 'array' && type.name !== 'list')
-    throw new SqlError('datatype_mismatch', 'cannot subscript type because it does not support subscripting', { position: e.pos + 1 });
+    throw new SqlError(
+      'datatype_mismatch',
+      'cannot subscript type because it does not support subscripting',
+      { position: e.pos + 1 },
+    );
   if (e.subscripts.some((s) => s.slice)) throw unsupported('an array slice', { position: e.pos + 1 });
   const int = sqlType(type.name === 'list' ? 'int8' : 'int4');
   const args = e.subscripts.map((s) => ({ expr: index(s.lower!, int), pos: s.pos }));
@@ -73,7 +92,9 @@ export function bindArrayQuery(env: ExprEnv, e: Of<'arrayQuery'>): HExpr {
   const list = e.constructorName === 'list';
   const { rel, limit, offset, order } = bound;
   const input: HRel =
-    limit === null && offset === 0 ? rel : { kind: 'topK', input: rel, groupKey: [], orderBy: order, limit, offset };
+    limit === null && offset === 0
+      ? rel
+      : { kind: 'topK', input: rel, groupKey: [], orderBy: order, limit, offset };
   const types = new Map(relTypes(bound.rel, order));
   const name = list ? 'list_agg' : 'array_agg';
   const found = resolveFunction(name, aggregatesByName(name), [c.type]);
@@ -100,8 +121,17 @@ export function bindArrayQuery(env: ExprEnv, e: Of<'arrayQuery'>): HExpr {
       },
     ],
   };
-  const empty = coerce(context, { expr: { kind: 'literal', value: '{}', type: sqlType('unknown') }, pos: e.pos }, type, 'explicit');
-  return { kind: 'coalesce', args: [{ kind: 'scalarQuery', rel: reduce, type }, settle(context, { expr: empty, pos: e.pos })], type };
+  const empty = coerce(
+    context,
+    { expr: { kind: 'literal', value: '{}', type: sqlType('unknown') }, pos: e.pos },
+    type,
+    'explicit',
+  );
+  return {
+    kind: 'coalesce',
+    args: [{ kind: 'scalarQuery', rel: reduce, type }, settle(context, { expr: empty, pos: e.pos })],
+    type,
+  };
 }
 
 function relTypes(rel: HRel, order: readonly { readonly id: number }[]): [number, SqlType][] {

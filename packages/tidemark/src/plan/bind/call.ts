@@ -23,11 +23,16 @@ const FORMS: Readonly<Record<string, (env: ExprEnv, e: CallExpr) => HExpr>> = {
     return exprs.length === 1 ? exprs[0] : { kind: 'coalesce', args: exprs, type };
   },
   nullif: (env, e) => {
-    if (e.args.length !== 2) throw new SqlError('syntax_error', 'NULLIF takes two arguments', { position: e.pos + 1 });
+    if (e.args.length !== 2)
+      throw new SqlError('syntax_error', 'NULLIF takes two arguments', { position: e.pos + 1 });
     const [a, b] = placed(env, e.args);
     const equal = comparison(env, '=', a, b, e.pos);
     const first = settle(env.context, a);
-    return { kind: 'if', args: [equal, { kind: 'literal', value: null, type: first.type }, first], type: first.type };
+    return {
+      kind: 'if',
+      args: [equal, { kind: 'literal', value: null, type: first.type }, first],
+      type: first.type,
+    };
   },
 };
 
@@ -40,7 +45,9 @@ export function functionName(e: CallExpr): string {
   const parts = e.name.parts.map((p) => p.name);
   const name = parts[parts.length - 1];
   if (parts.length > 1 && !FUNCTION_SCHEMAS.has(parts[parts.length - 2]))
-    throw new SqlError('invalid_schema_name', `schema "${parts[parts.length - 2]}" does not exist`, { position: e.pos + 1 });
+    throw new SqlError('invalid_schema_name', `schema "${parts[parts.length - 2]}" does not exist`, {
+      position: e.pos + 1,
+    });
   return name;
 }
 
@@ -52,25 +59,46 @@ export function bindCall(env: ExprEnv, e: CallExpr): HExpr {
   const form = e.name.parts.length === 1 ? FORMS[name] : undefined;
   if (form !== undefined) return form(env, e);
   if (aggregatesByName(name).length > 0) return bindAggregate(env, e, name);
-  if (tableFunctionsByName(name).length > 0 && functionsByName(name).length === 0) return bindSetReturning(env, e, name);
+  if (tableFunctionsByName(name).length > 0 && functionsByName(name).length === 0)
+    return bindSetReturning(env, e, name);
   refuseAggregateClauses(e, name);
   if (e.star)
-    throw new SqlError('wrong_object_type', `${name}(*) specified, but ${name} is not an aggregate function`, { position: e.pos + 1 });
+    throw new SqlError(
+      'wrong_object_type',
+      `${name}(*) specified, but ${name} is not an aggregate function`,
+      { position: e.pos + 1 },
+    );
   return resolveCall(env, name, placed(env, e.args), e.pos);
 }
 
 function refuseAggregateClauses(e: CallExpr, name: string): void {
-  const clause = e.distinct ? 'DISTINCT' : e.orderBy.length > 0 ? 'ORDER BY' : e.filter !== undefined ? 'FILTER' : undefined;
+  const clause = e.distinct
+    ? 'DISTINCT'
+    : e.orderBy.length > 0
+      ? 'ORDER BY'
+      : e.filter !== undefined
+        ? 'FILTER'
+        : undefined;
   if (clause !== undefined)
-    throw new SqlError('wrong_object_type', `${clause} specified, but ${name} is not an aggregate function`, { position: e.pos + 1 });
+    throw new SqlError('wrong_object_type', `${clause} specified, but ${name} is not an aggregate function`, {
+      position: e.pos + 1,
+    });
 }
 
 // ---- Aggregates
 
 function bindAggregate(env: ExprEnv, e: CallExpr, name: string): HExpr {
   if (env.inAggregate)
-    throw new SqlError('grouping_error', 'aggregate function calls cannot be nested', { position: e.pos + 1 });
-  const inner: ExprEnv = { ...env, inAggregate: true, aggregates: true, setReturning: false, clause: 'aggregate arguments' };
+    throw new SqlError('grouping_error', 'aggregate function calls cannot be nested', {
+      position: e.pos + 1,
+    });
+  const inner: ExprEnv = {
+    ...env,
+    inAggregate: true,
+    aggregates: true,
+    setReturning: false,
+    clause: 'aggregate arguments',
+  };
   const { context } = env;
   const args = placed(inner, e.args);
   if (e.star && name !== 'count')
@@ -78,7 +106,11 @@ function bindAggregate(env: ExprEnv, e: CallExpr, name: string): HExpr {
   let found: ReturnType<typeof resolveFunction<(typeof candidates)[number]>>;
   const candidates = aggregatesByName(name);
   try {
-    found = resolveFunction(name, candidates, args.map((a) => a.expr.type));
+    found = resolveFunction(
+      name,
+      candidates,
+      args.map((a) => a.expr.type),
+    );
   } catch (error) {
     throw error instanceof SqlError ? error.at(e.pos + 1) : error;
   }
@@ -87,7 +119,9 @@ function bindAggregate(env: ExprEnv, e: CallExpr, name: string): HExpr {
     return to === null ? a.expr : coerce(context, a, to, 'implicit');
   });
   if (e.distinct && args.length === 0)
-    throw new SqlError('grouping_error', 'DISTINCT specified, but there is no argument', { position: e.pos + 1 });
+    throw new SqlError('grouping_error', 'DISTINCT specified, but there is no argument', {
+      position: e.pos + 1,
+    });
   const orderBy = e.orderBy.map((o) => ({
     expr: settle(context, { expr: context.rules.expr(inner, o.expr), pos: exprStart(o.expr) }),
     desc: o.descending,
@@ -98,21 +132,42 @@ function bindAggregate(env: ExprEnv, e: CallExpr, name: string): HExpr {
       ? undefined
       : coerceBoolean(
           context,
-          { expr: context.rules.expr({ ...inner, clause: 'FILTER', aggregates: false }, e.filter), pos: exprStart(e.filter) },
+          {
+            expr: context.rules.expr({ ...inner, clause: 'FILTER', aggregates: false }, e.filter),
+            pos: exprStart(e.filter),
+          },
           'FILTER',
         );
   if (e.distinct && orderBy.some((o) => !cast.some((a) => JSON.stringify(a) === JSON.stringify(o.expr))))
-    throw new SqlError('invalid_column_reference', 'in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list', {
-      position: e.orderBy[0].expr.pos + 1,
-    });
-  const owner = ownerOf(env.scope, [...cast, ...orderBy.map((o) => o.expr), ...(filter === undefined ? [] : [filter])]);
+    throw new SqlError(
+      'invalid_column_reference',
+      'in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list',
+      {
+        position: e.orderBy[0].expr.pos + 1,
+      },
+    );
+  const owner = ownerOf(env.scope, [
+    ...cast,
+    ...orderBy.map((o) => o.expr),
+    ...(filter === undefined ? [] : [filter]),
+  ]);
   if (owner === env.scope && !env.aggregates) throw notAllowed('aggregate functions', env, e.pos);
-  const key = JSON.stringify([found.def.id, cast, e.distinct, filter, orderBy], (_, v: unknown) => (typeof v === 'bigint' ? `${v}n` : v));
+  const key = JSON.stringify([found.def.id, cast, e.distinct, filter, orderBy], (_, v: unknown) =>
+    typeof v === 'bigint' ? `${v}n` : v,
+  );
   const same = owner.aggregateKeys.get(key);
   const id = same ?? context.newColumn();
   if (same === undefined) {
     owner.aggregateKeys.set(key, id);
-    owner.aggregates.push({ id, func: found.def.id, args: cast, distinct: e.distinct, filter, orderBy, type: found.returns });
+    owner.aggregates.push({
+      id,
+      func: found.def.id,
+      args: cast,
+      distinct: e.distinct,
+      filter,
+      orderBy,
+      type: found.returns,
+    });
   }
   return { kind: 'column', id, type: found.returns };
 }
@@ -130,10 +185,14 @@ function ownerOf(start: Scope, exprs: readonly HExpr[]): Scope {
 
 function bindSetReturning(env: ExprEnv, e: CallExpr, name: string): HExpr {
   if (env.inAggregate)
-    throw new SqlError('feature_not_supported', 'aggregate function calls cannot contain set-returning function calls', {
-      position: e.pos + 1,
-      hint: 'You might be able to move the set-returning function into a LATERAL FROM item.',
-    });
+    throw new SqlError(
+      'feature_not_supported',
+      'aggregate function calls cannot contain set-returning function calls',
+      {
+        position: e.pos + 1,
+        hint: 'You might be able to move the set-returning function into a LATERAL FROM item.',
+      },
+    );
   if (!env.setReturning) throw notAllowed('set-returning functions', env, e.pos);
   refuseAggregateClauses(e, name);
   const call = resolveTableFunction(env, e, name);
@@ -147,7 +206,11 @@ function bindSetReturning(env: ExprEnv, e: CallExpr, name: string): HExpr {
 export function resolveTableFunction(env: ExprEnv, e: CallExpr, name: string) {
   const args = placed(env, e.args);
   try {
-    const found = resolveFunction(name, tableFunctionsByName(name), args.map((a) => a.expr.type));
+    const found = resolveFunction(
+      name,
+      tableFunctionsByName(name),
+      args.map((a) => a.expr.type),
+    );
     const cast = args.map((a, i) => {
       const to = found.casts[i];
       return to === null ? a.expr : coerce(env.context, a, to, 'implicit');
@@ -157,4 +220,3 @@ export function resolveTableFunction(env: ExprEnv, e: CallExpr, name: string) {
     throw error instanceof SqlError ? error.at(e.pos + 1) : error;
   }
 }
-

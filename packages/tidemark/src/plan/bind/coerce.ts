@@ -54,7 +54,9 @@ export function coerce(context: BindContext, placed: Placed, to: SqlType, by: Ca
   const done = tryCoerce(context, placed, to, by);
   if (done !== undefined) return foldCast(context, done, placed.pos);
   const from = typeToString(placed.expr.type);
-  throw new SqlError('cannot_coerce', `cannot cast type ${from} to ${typeToString(to)}`, { position: placed.pos + 1 });
+  throw new SqlError('cannot_coerce', `cannot cast type ${from} to ${typeToString(to)}`, {
+    position: placed.pos + 1,
+  });
 }
 
 /** A literal of text read as the type: the error of a bad one stands at the literal. */
@@ -71,7 +73,9 @@ function typedLiteral(
   if (to.name === 'text') return { ...e, type: to };
   const cast = castCall(e, e.type, to, to.typmod === undefined ? 'explicit' : by);
   if (cast === undefined)
-    throw new SqlError('cannot_coerce', `cannot cast type unknown to ${typeToString(to)}`, { position: pos + 1 });
+    throw new SqlError('cannot_coerce', `cannot cast type unknown to ${typeToString(to)}`, {
+      position: pos + 1,
+    });
   return foldCast(context, cast, pos);
 }
 
@@ -90,7 +94,11 @@ function isConstant(e: HExpr): boolean {
 }
 
 /** All in one type; `what` as messages call the construct: `CASE`, `UNION`, `VALUES`. */
-export function unify(context: BindContext, list: readonly Placed[], what: string): { exprs: readonly HExpr[]; type: SqlType } {
+export function unify(
+  context: BindContext,
+  list: readonly Placed[],
+  what: string,
+): { exprs: readonly HExpr[]; type: SqlType } {
   const to = unifiedType(list, what);
   return { exprs: list.map((p) => coerceUnified(context, p, to, what)), type: to };
 }
@@ -100,14 +108,20 @@ export function unifiedType(list: readonly Placed[], what: string): SqlType {
   const to = commonType(types);
   if (to !== undefined) return to;
   const first = types.find((t) => !isUnknown(t))!;
-  const other = list.find((p) => !isUnknown(p.expr.type) && commonType([first, p.expr.type]) === undefined) ?? list[list.length - 1];
+  const other =
+    list.find((p) => !isUnknown(p.expr.type) && commonType([first, p.expr.type]) === undefined) ??
+    list[list.length - 1];
   throw mismatch(what, first, other.expr.type, other.pos);
 }
 
 export function mismatch(what: string, a: SqlType, b: SqlType, pos: number): SqlError {
-  return new SqlError('datatype_mismatch', `${what} types ${typeToString(a)} and ${typeToString(b)} cannot be matched`, {
-    position: pos + 1,
-  });
+  return new SqlError(
+    'datatype_mismatch',
+    `${what} types ${typeToString(a)} and ${typeToString(b)} cannot be matched`,
+    {
+      position: pos + 1,
+    },
+  );
 }
 
 export function coerceUnified(context: BindContext, p: Placed, to: SqlType, what: string): HExpr {

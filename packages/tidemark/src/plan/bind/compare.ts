@@ -9,7 +9,11 @@ import type { ExprEnv } from './context.ts';
 /** A call of the named function or operator over bound arguments, cast as resolution says. */
 export function resolveCall(env: ExprEnv, name: string, args: readonly Placed[], pos: number): HExpr {
   try {
-    const found = resolveFunction(name, functionsByName(name), args.map((a) => a.expr.type));
+    const found = resolveFunction(
+      name,
+      functionsByName(name),
+      args.map((a) => a.expr.type),
+    );
     const cast = args.map((a, i) => {
       const to = found.casts[i];
       return to === null ? a.expr : coerce(env.context, a, to, 'implicit');

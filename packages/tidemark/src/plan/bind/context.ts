@@ -2,8 +2,9 @@
  * What one planning shares: the catalog's snapshot, fresh column numbers, the WITH queries that stand on their own,
  * the types of the parameters, and what was read.
  */
-import type { GlobalId } from '../../base/ids.ts';
+
 import { SqlError } from '../../base/error.ts';
+import type { GlobalId } from '../../base/ids.ts';
 import type { CatalogReader, NameContext, RelationItem } from '../../catalog/catalog-reader.ts';
 import { isRelation } from '../../catalog/catalog-reader.ts';
 import type { EvalContext } from '../../expr/functions.ts';
@@ -61,7 +62,12 @@ export interface QueryTargets {
 /** The two halves of binding, which call each other: given to the context so that no module imports in a circle. */
 export interface BindRules {
   readonly expr: (env: ExprEnv, e: Expr) => HExpr;
-  readonly query: (context: BindContext, query: Query, parent: Scope | undefined, targets?: QueryTargets) => BoundQuery;
+  readonly query: (
+    context: BindContext,
+    query: Query,
+    parent: Scope | undefined,
+    targets?: QueryTargets,
+  ) => BoundQuery;
 }
 
 export class BindContext {
@@ -162,6 +168,8 @@ export function notAllowed(what: string, env: ExprEnv, pos: number): SqlError {
 export function asRelation(bound: BoundQuery): HRel {
   const { rel, columns, order, limit, offset } = bound;
   const cut: HRel =
-    limit === null && offset === 0 ? rel : { kind: 'topK', input: rel, groupKey: [], orderBy: order, limit, offset };
+    limit === null && offset === 0
+      ? rel
+      : { kind: 'topK', input: rel, groupKey: [], orderBy: order, limit, offset };
   return { kind: 'project', input: cut, columns };
 }

@@ -59,7 +59,9 @@ const RULES: { readonly [K in Expr['kind']]: Rule<K> } = {
     return rowOf(found.table.columns, e.pos);
   },
   wildcard: (_, e) => {
-    throw new SqlError('syntax_error', 'row expansion via "*" is not supported here', { position: e.pos + 1 });
+    throw new SqlError('syntax_error', 'row expansion via "*" is not supported here', {
+      position: e.pos + 1,
+    });
   },
   field: refuse('a field of a record'),
   fieldStar: refuse('the expansion of a record'),
@@ -90,7 +92,10 @@ const RULES: { readonly [K in Expr['kind']]: Rule<K> } = {
     const { rel, limit, offset } = bound;
     const cut: HExpr & { kind: 'existsQuery' } = {
       kind: 'existsQuery',
-      rel: limit === null && offset === 0 ? rel : { kind: 'topK', input: rel, groupKey: [], orderBy: [], limit, offset },
+      rel:
+        limit === null && offset === 0
+          ? rel
+          : { kind: 'topK', input: rel, groupKey: [], orderBy: [], limit, offset },
       type: BOOL,
     };
     return cut;
@@ -105,14 +110,20 @@ const RULES: { readonly [K in Expr['kind']]: Rule<K> } = {
   cast: (env, e) => {
     const to = resolveType(e.type);
     if (e.expr.kind === 'array' && (to.name === 'array' || to.name === 'list'))
-      return coerce(env.context, { expr: bindArray(env, e.expr.elements, to.name === 'list', e.expr.pos, to.elem), pos: e.pos }, to, 'explicit');
+      return coerce(
+        env.context,
+        { expr: bindArray(env, e.expr.elements, to.name === 'list', e.expr.pos, to.elem), pos: e.pos },
+        to,
+        'explicit',
+      );
     const expr = bindExpr(env, e.expr);
     const literal = expr.kind === 'literal' || expr.kind === 'parameter';
     return coerce(env.context, { expr, pos: literal ? exprStart(e.expr) : e.pos }, to, 'explicit');
   },
   collate: (env, e) => {
     const name = e.collation.parts[e.collation.parts.length - 1].name;
-    if (!['C', 'POSIX', 'default', 'ucs_basic'].includes(name)) throw unsupported(`collation "${name}"`, { position: e.pos + 1 });
+    if (!['C', 'POSIX', 'default', 'ucs_basic'].includes(name))
+      throw unsupported(`collation "${name}"`, { position: e.pos + 1 });
     return settle(env.context, { expr: bindExpr(env, e.expr), pos: e.expr.pos });
   },
   namedArg: refuse('a named argument'),
@@ -155,7 +166,8 @@ function bindCase(env: ExprEnv, e: Of<'case'>): HExpr {
     ...(e.otherwise === undefined ? [] : [{ expr: bindExpr(env, e.otherwise), pos: exprStart(e.otherwise) }]),
   ];
   const { exprs, type } = unify(context, results, 'CASE');
-  const last: HExpr = e.otherwise === undefined ? { kind: 'literal', value: null, type } : exprs[exprs.length - 1];
+  const last: HExpr =
+    e.otherwise === undefined ? { kind: 'literal', value: null, type } : exprs[exprs.length - 1];
   return conditions.reduceRight<HExpr>(
     (rest, condition, i) => ({ kind: 'if', args: [condition, exprs[i], rest], type }),
     last,

@@ -4,7 +4,15 @@ import { SqlError, unsupported } from '../../base/error.ts';
 import type { RelationItem } from '../../catalog/catalog-reader.ts';
 import { functionsByName, tableFunctionsByName } from '../../expr/registry.ts';
 import { type as sqlType } from '../../repr/types.ts';
-import type { CallExpr, FunctionTable, Ident, JoinedTable, NamedTable, TableAlias, TableRef } from '../../sql/ast.ts';
+import type {
+  CallExpr,
+  FunctionTable,
+  Ident,
+  JoinedTable,
+  NamedTable,
+  TableAlias,
+  TableRef,
+} from '../../sql/ast.ts';
 import { exprStart } from '../../sql/walk.ts';
 import { freeColumns, type HExpr, type HRel } from '../hir.ts';
 import { functionName, resolveTableFunction } from './call.ts';
@@ -60,7 +68,12 @@ function scopeOver(around: Scope, ...items: readonly FromItem[]): Scope {
 
 /** The relation under an alias; without one under its own name, or none. */
 function aliased(
-  of: { readonly rel: HRel; readonly columns: readonly ScopeColumn[]; readonly name: string | undefined; readonly schema?: string },
+  of: {
+    readonly rel: HRel;
+    readonly columns: readonly ScopeColumn[];
+    readonly name: string | undefined;
+    readonly schema?: string;
+  },
   alias: TableAlias | undefined,
   pos: number,
 ): FromItem {
@@ -74,14 +87,23 @@ function aliased(
     );
   const columns = of.columns.map((c, i) => (i < names.length ? { ...c, name: names[i].name } : c));
   const tables: readonly ScopeTable[] =
-    table === undefined ? [] : [{ alias: table, schema: alias === undefined ? of.schema : undefined, columns }];
+    table === undefined
+      ? []
+      : [{ alias: table, schema: alias === undefined ? of.schema : undefined, columns }];
   return { rel: of.rel, tables, visible: columns };
 }
 
 function refuseDuplicates(a: readonly ScopeTable[], b: readonly ScopeTable[], pos: number): void {
   for (const t of b)
-    if (a.some((x) => x.alias === t.alias && (x.schema === t.schema || x.schema === undefined || t.schema === undefined)))
-      throw new SqlError('duplicate_alias', `table name "${t.alias}" specified more than once`, { position: pos + 1 });
+    if (
+      a.some(
+        (x) =>
+          x.alias === t.alias && (x.schema === t.schema || x.schema === undefined || t.schema === undefined),
+      )
+    )
+      throw new SqlError('duplicate_alias', `table name "${t.alias}" specified more than once`, {
+        position: pos + 1,
+      });
 }
 
 // ---- Names
@@ -89,7 +111,8 @@ function refuseDuplicates(a: readonly ScopeTable[], b: readonly ScopeTable[], po
 function bindTable(context: BindContext, ref: NamedTable, around: Scope): FromItem {
   if (ref.name.parts.length === 1) {
     const def = around.cte(ref.name.parts[0].name);
-    if (def !== undefined) return aliased({ ...useCte(context, def, ref.pos), name: def.name }, ref.alias, ref.pos);
+    if (def !== undefined)
+      return aliased({ ...useCte(context, def, ref.pos), name: def.name }, ref.alias, ref.pos);
   }
   const item = context.relation(ref.name);
   context.noteRead(item.id);
@@ -98,12 +121,18 @@ function bindTable(context: BindContext, ref: NamedTable, around: Scope): FromIt
 }
 
 /** The rows of a relation under fresh column numbers; a view is its query. */
-export function readRelation(context: BindContext, item: RelationItem): { rel: HRel; columns: readonly ScopeColumn[] } {
+export function readRelation(
+  context: BindContext,
+  item: RelationItem,
+): { rel: HRel; columns: readonly ScopeColumn[] } {
   if (item.kind === 'view') {
     const { query } = item;
     assert(query !== undefined, `view ${item.name.item} has a query`);
     const bound = context.within(() => context.rules.query(context, query, undefined));
-    assert(bound.columns.length === item.desc.columns.length, `view ${item.name.item} has the columns of its query`);
+    assert(
+      bound.columns.length === item.desc.columns.length,
+      `view ${item.name.item} has the columns of its query`,
+    );
     const columns = bound.columns.map((c, i) => ({ ...c, name: item.desc.columns[i].name }));
     return { rel: asRelation(bound), columns };
   }
@@ -111,7 +140,11 @@ export function readRelation(context: BindContext, item: RelationItem): { rel: H
   return { rel: { kind: 'get', id: item.id, columns, keys: item.desc.keys }, columns };
 }
 
-function useCte(context: BindContext, def: CteDef, pos: number): { rel: HRel; columns: readonly ScopeColumn[] } {
+function useCte(
+  context: BindContext,
+  def: CteDef,
+  pos: number,
+): { rel: HRel; columns: readonly ScopeColumn[] } {
   const own = bindCte(context, def, pos);
   if ('rel' in own) return own;
   const columns = own.columns.map((c) => ({ ...c, id: context.newColumn() }));
@@ -123,7 +156,9 @@ export function bindCte(
   context: BindContext,
   def: CteDef,
   pos: number,
-): { readonly cte: number; readonly columns: readonly ScopeColumn[] } | { readonly rel: HRel; readonly columns: readonly ScopeColumn[] } {
+):
+  | { readonly cte: number; readonly columns: readonly ScopeColumn[] }
+  | { readonly rel: HRel; readonly columns: readonly ScopeColumn[] } {
   if (def.shared !== undefined) return def.shared;
   if (context.binding.has(def)) throw refuseRecursion('WITH RECURSIVE', pos);
   context.binding.add(def);
@@ -147,8 +182,15 @@ export function bindCte(
 // ---- Functions
 
 function bindFunctions(context: BindContext, ref: FunctionTable, scope: Scope): FromItem {
-  const env: ExprEnv = { context, scope, clause: 'functions in FROM', aggregates: false, setReturning: false };
-  if (ref.functions.length !== 1) throw unsupported('ROWS FROM with several functions', { position: ref.pos + 1 });
+  const env: ExprEnv = {
+    context,
+    scope,
+    clause: 'functions in FROM',
+    aggregates: false,
+    setReturning: false,
+  };
+  if (ref.functions.length !== 1)
+    throw unsupported('ROWS FROM with several functions', { position: ref.pos + 1 });
   const [{ call, columns: typed }] = ref.functions;
   if (typed.length > 0) throw unsupported('a column definition list', { position: ref.pos + 1 });
   const name = functionName(call);
@@ -158,14 +200,13 @@ function bindFunctions(context: BindContext, ref: FunctionTable, scope: Scope): 
   const named = found.columns.map((c) => ({ ...c, name: alone ? (ref.alias?.name.name ?? name) : c.name }));
   const ordinality = { id: context.newColumn(), name: 'ordinality', type: sqlType('int8'), nullable: false };
   const columns = ref.withOrdinality ? [...named, ordinality] : named;
-  const rel: HRel =
-    found.rel ?? {
-      kind: 'tableFunction',
-      func: found.func,
-      args: found.args,
-      columns: named,
-      ordinality: ref.withOrdinality ? ordinality : undefined,
-    };
+  const rel: HRel = found.rel ?? {
+    kind: 'tableFunction',
+    func: found.func,
+    args: found.args,
+    columns: named,
+    ordinality: ref.withOrdinality ? ordinality : undefined,
+  };
   return aliased({ rel, columns, name }, ref.alias, ref.pos);
 }
 
@@ -173,17 +214,32 @@ function functionRows(env: ExprEnv, call: CallExpr, name: string) {
   const { context } = env;
   if (tableFunctionsByName(name).length > 0 || functionsByName(name).length === 0) {
     const { func, args, columns } = resolveTableFunction(env, call, name);
-    return { func, args, rel: undefined, columns: columns.map((c) => ({ ...c, nullable: true, id: context.newColumn() })) };
+    return {
+      func,
+      args,
+      rel: undefined,
+      columns: columns.map((c) => ({ ...c, nullable: true, id: context.newColumn() })),
+    };
   }
   // A plain function in FROM is a table of one row.
   const expr = settle(context, { expr: context.rules.expr(env, call), pos: call.pos });
   const column = { id: context.newColumn(), name, type: expr.type, nullable: true };
-  return { func: '', args: [], columns: [column], rel: { kind: 'values', columns: [column], rows: [[expr]] } satisfies HRel };
+  return {
+    func: '',
+    args: [],
+    columns: [column],
+    rel: { kind: 'values', columns: [column], rows: [[expr]] } satisfies HRel,
+  };
 }
 
 // ---- Joins
 
-function bindJoin(context: BindContext, ref: JoinedTable, around: Scope, beside: FromItem | undefined): FromItem {
+function bindJoin(
+  context: BindContext,
+  ref: JoinedTable,
+  around: Scope,
+  beside: FromItem | undefined,
+): FromItem {
   const left = bindRef(context, ref.left, around, beside);
   const lateral = ref.type === 'right' || ref.type === 'full' ? unreachable(left) : left;
   const right = bindRef(context, ref.right, around, beside === undefined ? lateral : joined(beside, lateral));
@@ -203,7 +259,11 @@ function bindJoin(context: BindContext, ref: JoinedTable, around: Scope, beside:
     const on =
       ref.on === undefined
         ? undefined
-        : coerceBoolean(context, { expr: context.rules.expr(env, ref.on), pos: exprStart(ref.on) }, 'JOIN/ON');
+        : coerceBoolean(
+            context,
+            { expr: context.rules.expr(env, ref.on), pos: exprStart(ref.on) },
+            'JOIN/ON',
+          );
     return joinAlias({ ...item, rel: { kind: 'join', type, left: left.rel, right: right.rel, on } }, ref);
   }
   return joinAlias(bindUsing(context, { type, left, right, names, around, tables }), ref);
@@ -236,13 +296,22 @@ function bindUsing(
     readonly tables: readonly ScopeTable[];
   },
 ): FromItem {
-  const env: ExprEnv = { context, scope: j.around, clause: 'JOIN/USING', aggregates: false, setReturning: false };
+  const env: ExprEnv = {
+    context,
+    scope: j.around,
+    clause: 'JOIN/USING',
+    aggregates: false,
+    setReturning: false,
+  };
   const merged: ScopeColumn[] = [];
   const made: { column: ScopeColumn; expr: HExpr }[] = [];
   const tests = j.names.map((n) => {
     const a = usingColumn(j.left, n, 'left');
     const b = usingColumn(j.right, n, 'right');
-    const place = (c: ScopeColumn) => ({ expr: { kind: 'column', id: c.id, type: c.type } as HExpr, pos: n.pos });
+    const place = (c: ScopeColumn) => ({
+      expr: { kind: 'column', id: c.id, type: c.type } as HExpr,
+      pos: n.pos,
+    });
     const test = comparison(env, '=', place(a), place(b), n.pos);
     const { exprs, type } = unify(context, [place(a), place(b)], 'JOIN/USING');
     const expr: HExpr =
@@ -256,7 +325,11 @@ function bindUsing(
     return test;
   });
   const on: HExpr | undefined =
-    tests.length === 0 ? undefined : tests.length === 1 ? tests[0] : { kind: 'and', args: tests, type: sqlType('bool') };
+    tests.length === 0
+      ? undefined
+      : tests.length === 1
+        ? tests[0]
+        : { kind: 'and', args: tests, type: sqlType('bool') };
   const rel: HRel = { kind: 'join', type: j.type, left: j.left.rel, right: j.right.rel, on };
   const rest = (item: FromItem): readonly ScopeColumn[] =>
     item.visible.filter((c) => !j.names.some((n) => n.name === c.name));
@@ -270,19 +343,28 @@ function bindUsing(
 function usingColumn(item: FromItem, name: Ident, side: 'left' | 'right'): ScopeColumn {
   const found = item.visible.filter((c) => c.name === name.name);
   if (found.length === 0)
-    throw new SqlError('undefined_column', `column "${name.name}" specified in USING clause does not exist in ${side} table`, {
-      position: name.pos + 1,
-    });
+    throw new SqlError(
+      'undefined_column',
+      `column "${name.name}" specified in USING clause does not exist in ${side} table`,
+      {
+        position: name.pos + 1,
+      },
+    );
   if (found.length > 1)
-    throw new SqlError('ambiguous_column', `common column name "${name.name}" appears more than once in ${side} table`, {
-      position: name.pos + 1,
-    });
+    throw new SqlError(
+      'ambiguous_column',
+      `common column name "${name.name}" appears more than once in ${side} table`,
+      {
+        position: name.pos + 1,
+      },
+    );
   return found[0];
 }
 
 /** `(a JOIN b) AS x` hides a and b; `USING (…) AS x` adds a table of the merged columns. */
 function joinAlias(item: FromItem, ref: JoinedTable): FromItem {
-  if (ref.alias !== undefined) return aliased({ rel: item.rel, columns: item.visible, name: undefined }, ref.alias, ref.pos);
+  if (ref.alias !== undefined)
+    return aliased({ rel: item.rel, columns: item.visible, name: undefined }, ref.alias, ref.pos);
   if (ref.using?.alias !== undefined) {
     const columns = item.visible.slice(0, ref.using.columns.length);
     return { ...item, tables: [...item.tables, { alias: ref.using.alias.name, schema: undefined, columns }] };

@@ -27,7 +27,9 @@ export class Grouping {
     for (const item of items) {
       if (item.kind === 'groupingSet') {
         if (item.form === 'empty') continue;
-        throw unsupported(item.form === 'sets' ? 'GROUPING SETS' : item.form.toUpperCase(), { position: item.pos + 1 });
+        throw unsupported(item.form === 'sets' ? 'GROUPING SETS' : item.form.toUpperCase(), {
+          position: item.pos + 1,
+        });
       }
       for (const expr of groupExprs(env, item, list)) {
         const key = exprKey(expr);
@@ -82,9 +84,13 @@ function refuseUngrouped(e: HExpr, scope: Scope, ungrouped: (id: number) => bool
     for (const id of exprColumns(e))
       if (ungrouped(id)) {
         const at = scope.writtenInside.get(id);
-        throw new SqlError('grouping_error', `subquery uses ungrouped column "${at?.text ?? '?'}" from outer query`, {
-          position: (at?.pos ?? pos) + 1,
-        });
+        throw new SqlError(
+          'grouping_error',
+          `subquery uses ungrouped column "${at?.text ?? '?'}" from outer query`,
+          {
+            position: (at?.pos ?? pos) + 1,
+          },
+        );
       }
 }
 
@@ -93,13 +99,17 @@ function groupExprs(env: ExprEnv, e: Expr, list: readonly PendingItem[]): readon
   if (e.kind === 'row') return e.elements.flatMap((x) => groupExprs(env, x, list));
   const bind = (): HExpr => settle(env.context, { expr: env.context.rules.expr(env, e), pos: exprStart(e) });
   const isInput =
-    e.kind === 'column' && e.name.parts.length === 1 && env.scope.visible.some((c) => c.name === e.name.parts[0].name);
+    e.kind === 'column' &&
+    e.name.parts.length === 1 &&
+    env.scope.visible.some((c) => c.name === e.name.parts[0].name);
   if (isInput) return [bind()];
   const output = outputPosition(e, list, 'GROUP BY');
   if (output === undefined) return [bind()];
   const item = list[output];
   const own = new Set(env.scope.aggregates.map((a) => a.id));
   if ([...exprColumns(item.expr)].some((id) => own.has(id)))
-    throw new SqlError('grouping_error', 'aggregate functions are not allowed in GROUP BY', { position: item.pos + 1 });
+    throw new SqlError('grouping_error', 'aggregate functions are not allowed in GROUP BY', {
+      position: item.pos + 1,
+    });
   return [settle(env.context, item)];
 }

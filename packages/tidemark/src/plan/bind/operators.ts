@@ -13,7 +13,10 @@ import { compareRows } from './rows.ts';
 const BOOL = sqlType('bool');
 type Of<K extends Expr['kind']> = Extract<Expr, { kind: K }>;
 
-const place = (env: ExprEnv, e: Expr): Placed => ({ expr: env.context.rules.expr(env, e), pos: exprStart(e) });
+const place = (env: ExprEnv, e: Expr): Placed => ({
+  expr: env.context.rules.expr(env, e),
+  pos: exprStart(e),
+});
 
 export function bindUnary(env: ExprEnv, e: Of<'unary'>): HExpr {
   const arg = place(env, e.expr);
@@ -51,8 +54,10 @@ export function bindLike(env: ExprEnv, e: Of<'like'>): HExpr {
   const subject = place(env, e.expr);
   let pattern = place(env, e.pattern);
   const escape = e.escape === undefined ? [] : [place(env, e.escape)];
-  if (e.op === 'similar to') pattern = { expr: resolveCall(env, 'similar_to_escape', [pattern, ...escape], e.pos), pos: pattern.pos };
-  else if (escape.length > 0) pattern = { expr: resolveCall(env, 'like_escape', [pattern, ...escape], e.pos), pos: pattern.pos };
+  if (e.op === 'similar to')
+    pattern = { expr: resolveCall(env, 'similar_to_escape', [pattern, ...escape], e.pos), pos: pattern.pos };
+  else if (escape.length > 0)
+    pattern = { expr: resolveCall(env, 'like_escape', [pattern, ...escape], e.pos), pos: pattern.pos };
   const op = `${e.negated ? '!' : ''}${LIKE_OPERATORS[e.op]}`;
   return operator(env, op, subject, pattern, e.pos);
 }

@@ -6,9 +6,16 @@ import type { ScalarExpr } from '../../expr/scalar.ts';
 import { type SqlType, sameType, type as sqlType } from '../../repr/types.ts';
 import type { Expr, OrderItem, Query, QueryBody, SetOperation, Values, With } from '../../sql/ast.ts';
 import { exprStart } from '../../sql/walk.ts';
-import { exprColumns, hasSubquery, type HExpr, type HOrder, type HRel } from '../hir.ts';
-import { coerceUnified, type Placed, settle, tryCoerce, foldCast, unifiedType } from './coerce.ts';
-import { asRelation, type BindContext, type BoundQuery, type ExprEnv, isUnknown, type QueryTargets } from './context.ts';
+import { exprColumns, type HExpr, type HOrder, type HRel, hasSubquery } from '../hir.ts';
+import { coerceUnified, foldCast, type Placed, settle, tryCoerce, unifiedType } from './coerce.ts';
+import {
+  asRelation,
+  type BindContext,
+  type BoundQuery,
+  type ExprEnv,
+  isUnknown,
+  type QueryTargets,
+} from './context.ts';
 import { bindCte } from './from.ts';
 import { type CteDef, Scope, type ScopeColumn } from './scope.ts';
 import { bindSelect, type Finished, type PendingBody } from './select.ts';
@@ -47,7 +54,9 @@ function bindWith(context: BindContext, w: Query['with'], parent: Scope | undefi
   const defs: { def: CteDef; pos: number }[] = [];
   for (const cte of w.ctes) {
     if (defs.some((d) => d.def.name === cte.name.name))
-      throw new SqlError('duplicate_alias', `WITH query name "${cte.name.name}" specified more than once`, { position: cte.name.pos + 1 });
+      throw new SqlError('duplicate_alias', `WITH query name "${cte.name.name}" specified more than once`, {
+        position: cte.name.pos + 1,
+      });
     const inner: Scope = w.recursive ? scope : new Scope(scope);
     const def: CteDef = {
       name: cte.name.name,
@@ -65,11 +74,17 @@ function bindWith(context: BindContext, w: Query['with'], parent: Scope | undefi
 }
 
 /** For statements with a WITH of their own. */
-export const withScope = (context: BindContext, w: With | undefined): Scope => bindWith(context, w, undefined);
+export const withScope = (context: BindContext, w: With | undefined): Scope =>
+  bindWith(context, w, undefined);
 
 // ---- Bodies
 
-function bindBody(context: BindContext, body: QueryBody, scope: Scope, orderBy: readonly OrderItem[]): PendingBody {
+function bindBody(
+  context: BindContext,
+  body: QueryBody,
+  scope: Scope,
+  orderBy: readonly OrderItem[],
+): PendingBody {
   switch (body.kind) {
     case 'select':
       return bindSelect(context, body, scope, orderBy);
@@ -86,7 +101,12 @@ function bindBody(context: BindContext, body: QueryBody, scope: Scope, orderBy: 
 }
 
 /** A relation as a body: columns that are cast get new numbers. */
-function overRelation(context: BindContext, rel: HRel, columns: readonly ScopeColumn[], pos: number): PendingBody {
+function overRelation(
+  context: BindContext,
+  rel: HRel,
+  columns: readonly ScopeColumn[],
+  pos: number,
+): PendingBody {
   return {
     columns: columns.map((c) => ({ expr: { kind: 'column', id: c.id, type: c.type }, pos, name: c.name })),
     finish: (cast) => ({ ...castColumns(context, rel, columns, pos, cast), order: [] }),
@@ -118,20 +138,30 @@ function ordered(_context: BindContext, body: PendingBody, orderBy: readonly Ord
     const output = outputPosition(o.expr, body.columns, 'ORDER BY');
     if (output === undefined) {
       if (o.expr.kind === 'column' && o.expr.name.parts.length === 1)
-        throw new SqlError('undefined_column', `column "${o.expr.name.parts[0].name}" does not exist`, { position: o.expr.pos + 1 });
+        throw new SqlError('undefined_column', `column "${o.expr.name.parts[0].name}" does not exist`, {
+          position: o.expr.pos + 1,
+        });
       throw new SqlError('feature_not_supported', 'invalid UNION/INTERSECT/EXCEPT ORDER BY clause', {
         detail: 'Only result column names can be used, not expressions or functions.',
         hint: 'Add the expression/function to every SELECT, or move the UNION into a FROM clause.',
         position: exprStart(o.expr) + 1,
       });
     }
-    return { output, desc: o.descending, nullsFirst: o.nulls === undefined ? o.descending : o.nulls === 'first' };
+    return {
+      output,
+      desc: o.descending,
+      nullsFirst: o.nulls === undefined ? o.descending : o.nulls === 'first',
+    };
   });
   return {
     columns: body.columns,
     finish: (cast) => {
       const done = body.finish(cast);
-      const order: HOrder[] = by.map((o) => ({ id: done.columns[o.output].id, desc: o.desc, nullsFirst: o.nullsFirst }));
+      const order: HOrder[] = by.map((o) => ({
+        id: done.columns[o.output].id,
+        desc: o.desc,
+        nullsFirst: o.nullsFirst,
+      }));
       return { ...done, order };
     },
   };
@@ -150,9 +180,10 @@ function bindValues(context: BindContext, values: Values, scope: Scope): Pending
     });
   const columns = Array.from({ length: arity }, (_, i) => {
     const cells = rows.map((r) => r[i]);
-    const known = cells.every((c) => isUnknown(c.expr.type)) ? cells[0].expr.type : unifiedType(cells, 'VALUES');
-    const typed: HExpr =
-      cells.length === 1 ? cells[0].expr : { kind: 'literal', value: null, type: known };
+    const known = cells.every((c) => isUnknown(c.expr.type))
+      ? cells[0].expr.type
+      : unifiedType(cells, 'VALUES');
+    const typed: HExpr = cells.length === 1 ? cells[0].expr : { kind: 'literal', value: null, type: known };
     return { expr: typed, pos: cells[0].pos, name: `column${i + 1}` };
   });
   return { columns, finish: (cast) => finishValues(context, rows, columns, cast) };
@@ -180,7 +211,9 @@ function finishValues(
       return cast(i, { expr: coerceUnified(context, rows[r][i], to, 'VALUES'), pos: rows[r][i].pos });
     }),
   );
-  const out = columns.map((c, i): ScopeColumn => ({ id: context.newColumn(), name: c.name, type: done[0][i].type, nullable: true }));
+  const out = columns.map(
+    (c, i): ScopeColumn => ({ id: context.newColumn(), name: c.name, type: done[0][i].type, nullable: true }),
+  );
   return { rel: { kind: 'values', columns: out, rows: done }, columns: out, order: [] };
 }
 
@@ -189,23 +222,41 @@ function bindSetOperation(context: BindContext, op: SetOperation, scope: Scope):
   const right = bindBody(context, op.right, scope, []);
   const what = op.op.toUpperCase();
   if (left.columns.length !== right.columns.length) {
-    const at = op.right.kind === 'select' && op.right.items.length > 0 ? exprStart(op.right.items[0].expr) : op.right.pos;
-    throw new SqlError('syntax_error', `each ${what} query must have the same number of columns`, { position: at + 1 });
+    const at =
+      op.right.kind === 'select' && op.right.items.length > 0
+        ? exprStart(op.right.items[0].expr)
+        : op.right.pos;
+    throw new SqlError('syntax_error', `each ${what} query must have the same number of columns`, {
+      position: at + 1,
+    });
   }
   const types = left.columns.map((l, i): SqlType => {
     const pair = [l, right.columns[i]];
     return pair.every((p) => isUnknown(p.expr.type)) ? sqlType('text') : unifiedType(pair, what);
   });
   const to = (i: number, value: Placed): HExpr => coerceUnified(context, value, types[i], what);
-  const columns = left.columns.map((c, i): ScopeColumn => ({ id: context.newColumn(), name: c.name, type: types[i], nullable: true }));
+  const columns = left.columns.map(
+    (c, i): ScopeColumn => ({ id: context.newColumn(), name: c.name, type: types[i], nullable: true }),
+  );
   const side = (body: PendingBody): HRel => {
     const done = body.finish(to);
     return { kind: 'project', input: done.rel, columns: done.columns };
   };
   return {
-    columns: columns.map((c, i) => ({ expr: { kind: 'column', id: c.id, type: c.type }, pos: left.columns[i].pos, name: c.name })),
+    columns: columns.map((c, i) => ({
+      expr: { kind: 'column', id: c.id, type: c.type },
+      pos: left.columns[i].pos,
+      name: c.name,
+    })),
     finish: (cast) => {
-      const rel: HRel = { kind: 'setOp', op: op.op, all: op.all, left: side(left), right: side(right), columns };
+      const rel: HRel = {
+        kind: 'setOp',
+        op: op.op,
+        all: op.all,
+        left: side(left),
+        right: side(right),
+        columns,
+      };
       return { ...castColumns(context, rel, columns, op.pos, cast), order: [] };
     },
   };
@@ -219,9 +270,15 @@ function rowCount(context: BindContext, scope: Scope, e: Expr, clause: 'LIMIT' |
   const placed: Placed = { expr: context.rules.expr(env, e), pos: exprStart(e) };
   const expr = tryCoerce(context, placed, sqlType('int8'), 'assignment');
   if (expr === undefined)
-    throw new SqlError('datatype_mismatch', `argument of ${clause} must be type bigint, not type ${placed.expr.type.name}`, { position: placed.pos + 1 });
+    throw new SqlError(
+      'datatype_mismatch',
+      `argument of ${clause} must be type bigint, not type ${placed.expr.type.name}`,
+      { position: placed.pos + 1 },
+    );
   if (exprColumns(expr).size > 0)
-    throw new SqlError('invalid_column_reference', `argument of ${clause} must not contain variables`, { position: placed.pos + 1 });
+    throw new SqlError('invalid_column_reference', `argument of ${clause} must not contain variables`, {
+      position: placed.pos + 1,
+    });
   if (hasSubquery(expr)) throw unsupported(`a subquery in ${clause}`, { position: placed.pos + 1 });
   const scalar = withValues(context, expr);
   if (scalar === undefined) return null;

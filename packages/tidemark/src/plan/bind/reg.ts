@@ -17,8 +17,11 @@ export function regLiteral(context: BindContext, text: string, to: SqlType, pos:
     return literal(item.oid);
   }
   const name = parts[parts.length - 1];
-  const found = (Object.keys(TYPES) as TypeName[]).find((t) => t === name || TYPES[t].sqlName === text.toLowerCase());
-  if (found === undefined) throw new SqlError('undefined_object', `type "${text}" does not exist`, { position: pos + 1 });
+  const found = (Object.keys(TYPES) as TypeName[]).find(
+    (t) => t === name || TYPES[t].sqlName === text.toLowerCase(),
+  );
+  if (found === undefined)
+    throw new SqlError('undefined_object', `type "${text}" does not exist`, { position: pos + 1 });
   return literal(oidOf(type(found)));
 }
 

@@ -6,8 +6,8 @@ import { exprStart } from '../../sql/walk.ts';
 import type { HExpr } from '../hir.ts';
 import { not } from '../make-scalar.ts';
 import type { Placed } from './coerce.ts';
-import type { ExprEnv } from './context.ts';
 import { comparison } from './compare.ts';
+import type { ExprEnv } from './context.ts';
 import type { ScopeColumn } from './scope.ts';
 
 const BOOL = sqlType('bool');
@@ -34,18 +34,30 @@ export function comparePlaced(
   const each = (symbol: string, i: number): HExpr => comparison(env, symbol, left[i], right[i], pos);
   const all = (args: readonly HExpr[], kind: 'and' | 'or'): HExpr =>
     args.length === 1 ? args[0] : { kind, args, type: BOOL };
-  const equal = (): HExpr => all(left.map((_, i) => each('=', i)), 'and');
+  const equal = (): HExpr =>
+    all(
+      left.map((_, i) => each('=', i)),
+      'and',
+    );
   if (op === '=') return equal();
   if (op === '<>') return not<HExpr>(equal()) as HExpr;
   if (!['<', '<=', '>', '>='].includes(op))
-    throw new SqlError('feature_not_supported', `could not determine interpretation of row comparison operator ${op}`, {
-      position: pos + 1,
-      hint: 'Row comparison operators must be associated with btree operator families.',
-    });
+    throw new SqlError(
+      'feature_not_supported',
+      `could not determine interpretation of row comparison operator ${op}`,
+      {
+        position: pos + 1,
+        hint: 'Row comparison operators must be associated with btree operator families.',
+      },
+    );
   const strict = op.slice(0, 1);
   let rest = each(op, left.length - 1);
   for (let i = left.length - 2; i >= 0; i--)
-    rest = { kind: 'or', args: [each(strict, i), { kind: 'and', args: [each('=', i), rest], type: BOOL }], type: BOOL };
+    rest = {
+      kind: 'or',
+      args: [each(strict, i), { kind: 'and', args: [each('=', i), rest], type: BOOL }],
+      type: BOOL,
+    };
   return rest;
 }
 

@@ -102,7 +102,9 @@ function unqualified(start: Scope, name: string, pos: number): Found {
   for (let scope: Scope | undefined = start; scope !== undefined; scope = scope.parent) {
     const found = scope.visible.filter((c) => c.name === name);
     if (found.length > 1)
-      throw new SqlError('ambiguous_column', `column reference "${name}" is ambiguous`, { position: pos + 1 });
+      throw new SqlError('ambiguous_column', `column reference "${name}" is ambiguous`, {
+        position: pos + 1,
+      });
     if (found.length === 1) return { kind: 'column', column: found[0], scope };
   }
   for (let scope: Scope | undefined = start; scope !== undefined; scope = scope.parent) {
@@ -138,7 +140,9 @@ export function findTable(
   const alias = parts[parts.length - 1];
   const schema = parts.length > 1 ? parts[parts.length - 2] : undefined;
   for (let scope: Scope | undefined = start; scope !== undefined; scope = scope.parent) {
-    const found = scope.tables.filter((t) => t.alias === alias && (schema === undefined || t.schema === schema));
+    const found = scope.tables.filter(
+      (t) => t.alias === alias && (schema === undefined || t.schema === schema),
+    );
     if (found.length > 1)
       throw new SqlError('ambiguous_alias', `table reference "${alias}" is ambiguous`, { position: pos + 1 });
     if (found.length === 1) {
@@ -150,7 +154,9 @@ export function findTable(
       return { table: found[0], scope };
     }
   }
-  throw new SqlError('undefined_table', `missing FROM-clause entry for table "${alias}"`, { position: pos + 1 });
+  throw new SqlError('undefined_table', `missing FROM-clause entry for table "${alias}"`, {
+    position: pos + 1,
+  });
 }
 
 /** The nearest name within PostgreSQL's distance, as its hint says it. */

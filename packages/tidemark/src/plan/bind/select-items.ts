@@ -17,7 +17,9 @@ export function outputPosition(e: Expr, items: readonly PendingItem[], clause: s
   if (e.kind === 'number' && /^-?\d+$/.test(e.text)) {
     const n = Number(e.text);
     if (n < 1 || n > items.length)
-      throw new SqlError('invalid_column_reference', `${clause} position ${n} is not in select list`, { position: e.pos + 1 });
+      throw new SqlError('invalid_column_reference', `${clause} position ${n} is not in select list`, {
+        position: e.pos + 1,
+      });
     return n - 1;
   }
   if (e.kind === 'string' || e.kind === 'number' || e.kind === 'null' || e.kind === 'boolean')

@@ -6,13 +6,13 @@ import { SqlError, unsupported } from '../../base/error.ts';
 import type { Expr, OrderItem, Select, SelectItem } from '../../sql/ast.ts';
 import { exprStart } from '../../sql/walk.ts';
 import type { HExpr, HOrder, HRel } from '../hir.ts';
-import { columnName } from './column-name.ts';
 import { coerceBoolean, type Placed, settle } from './coerce.ts';
+import { columnName } from './column-name.ts';
 import type { BindContext, ExprEnv } from './context.ts';
 import { bindFrom } from './from.ts';
 import { Grouping } from './grouping.ts';
-import { outputPosition, type PendingItem, sameExpr } from './select-items.ts';
 import { type FromItem, findTable, Scope, type ScopeColumn } from './scope.ts';
+import { outputPosition, type PendingItem, sameExpr } from './select-items.ts';
 
 export interface Finished {
   readonly rel: HRel;
@@ -41,7 +41,8 @@ export function bindSelect(
   const from = bindFrom(context, select.from, around);
   const scope = new Scope(around);
   scope.setFrom(from);
-  if (select.windows.length > 0) throw unsupported('a WINDOW clause', { position: select.windows[0].pos + 1 });
+  if (select.windows.length > 0)
+    throw unsupported('a WINDOW clause', { position: select.windows[0].pos + 1 });
   const env = (clause: string, more: Partial<ExprEnv> = {}): ExprEnv => ({
     context,
     scope,
@@ -55,16 +56,34 @@ export function bindSelect(
   const items = select.items.flatMap((item) => expandItem(listEnv, item));
   const grouping = new Grouping(env('GROUP BY'), select.groupBy, items);
   const having =
-    select.having === undefined ? undefined : bindCondition(env('HAVING', { aggregates: true }), select.having, 'HAVING');
+    select.having === undefined
+      ? undefined
+      : bindCondition(env('HAVING', { aggregates: true }), select.having, 'HAVING');
   const orderEnv = env('ORDER BY', { aggregates: true, setReturning: true });
   const order = orderBy.map((o) => bindOrder(orderEnv, o, items, 'ORDER BY'));
   const distinctOn = select.distinctOn.map((e) =>
-    bindOrder(env('DISTINCT ON', { aggregates: true }), { expr: e, descending: false, nulls: undefined, pos: e.pos }, items, 'DISTINCT ON'),
+    bindOrder(
+      env('DISTINCT ON', { aggregates: true }),
+      { expr: e, descending: false, nulls: undefined, pos: e.pos },
+      items,
+      'DISTINCT ON',
+    ),
   );
   return {
     columns: items,
     finish: (cast) =>
-      new SelectBuilder({ context, scope, from, where, items, grouping, having, order, distinctOn, distinct: select.distinct }).build(cast),
+      new SelectBuilder({
+        context,
+        scope,
+        from,
+        where,
+        items,
+        grouping,
+        having,
+        order,
+        distinctOn,
+        distinct: select.distinct,
+      }).build(cast),
   };
 }
 
@@ -76,13 +95,21 @@ export function bindCondition(env: ExprEnv, e: Expr, what: string): HExpr {
 export function expandItem(env: ExprEnv, item: SelectItem): readonly PendingItem[] {
   const { expr: e } = item;
   if (e.kind !== 'wildcard')
-    return [{ expr: env.context.rules.expr(env, e), pos: exprStart(e), name: item.alias?.name ?? columnName(e) }];
+    return [
+      { expr: env.context.rules.expr(env, e), pos: exprStart(e), name: item.alias?.name ?? columnName(e) },
+    ];
   const columns =
     e.qualifier === undefined
       ? env.scope.visible
-      : findTable(env.scope, e.qualifier.parts.map((p) => p.name), e.pos).table.columns;
+      : findTable(
+          env.scope,
+          e.qualifier.parts.map((p) => p.name),
+          e.pos,
+        ).table.columns;
   if (e.qualifier === undefined && env.scope.tables.length === 0 && columns.length === 0)
-    throw new SqlError('syntax_error', 'SELECT * with no tables specified is not valid', { position: e.pos + 1 });
+    throw new SqlError('syntax_error', 'SELECT * with no tables specified is not valid', {
+      position: e.pos + 1,
+    });
   return columns.map((c) => {
     env.scope.noteWritten(c, e.pos);
     return { expr: { kind: 'column', id: c.id, type: c.type }, pos: e.pos, name: c.name };
@@ -90,7 +117,12 @@ export function expandItem(env: ExprEnv, item: SelectItem): readonly PendingItem
 }
 
 /** A position, the name of an output column, or an expression over FROM. */
-export function bindOrder(env: ExprEnv, o: OrderItem, items: readonly PendingItem[], clause: string): BoundOrder {
+export function bindOrder(
+  env: ExprEnv,
+  o: OrderItem,
+  items: readonly PendingItem[],
+  clause: string,
+): BoundOrder {
   const direction = {
     desc: o.descending,
     nullsFirst: o.nulls === undefined ? o.descending : o.nulls === 'first',
@@ -99,7 +131,9 @@ export function bindOrder(env: ExprEnv, o: OrderItem, items: readonly PendingIte
   if (output !== undefined) return { by: { output }, ...direction };
   const expr = settle(env.context, { expr: env.context.rules.expr(env, o.expr), pos: exprStart(o.expr) });
   const same = items.findIndex((i) => sameExpr(i.expr, expr));
-  return same >= 0 ? { by: { output: same }, ...direction } : { by: { expr, pos: exprStart(o.expr) }, ...direction };
+  return same >= 0
+    ? { by: { output: same }, ...direction }
+    : { by: { expr, pos: exprStart(o.expr) }, ...direction };
 }
 
 interface SelectParts {
@@ -159,7 +193,11 @@ class SelectBuilder {
     return column;
   }
 
-  #orderColumn(o: BoundOrder, columns: readonly ScopeColumn[], over: (e: HExpr, pos: number) => HExpr): HOrder {
+  #orderColumn(
+    o: BoundOrder,
+    columns: readonly ScopeColumn[],
+    over: (e: HExpr, pos: number) => HExpr,
+  ): HOrder {
     const id =
       'output' in o.by ? columns[o.by.output].id : this.#column(over(o.by.expr, o.by.pos), '', new Set()).id;
     return { id, desc: o.desc, nullsFirst: o.nullsFirst };
@@ -184,9 +222,13 @@ class SelectBuilder {
     const strange = order.findIndex((o) => !columns.some((c) => c.id === o.id));
     if (strange >= 0) {
       const { by } = this.#s.order[strange];
-      throw new SqlError('invalid_column_reference', 'for SELECT DISTINCT, ORDER BY expressions must appear in select list', {
-        position: 'pos' in by ? by.pos + 1 : undefined,
-      });
+      throw new SqlError(
+        'invalid_column_reference',
+        'for SELECT DISTINCT, ORDER BY expressions must appear in select list',
+        {
+          position: 'pos' in by ? by.pos + 1 : undefined,
+        },
+      );
     }
     this.#rel = { kind: 'distinct', input: { kind: 'project', input: this.#rel, columns } };
   }
@@ -194,8 +236,10 @@ class SelectBuilder {
   #distinctOn(on: readonly number[], order: readonly HOrder[]): void {
     const leading = order.slice(0, on.length);
     if (leading.some((o) => !on.includes(o.id)))
-      throw new SqlError('invalid_column_reference', 'SELECT DISTINCT ON expressions must match initial ORDER BY expressions');
+      throw new SqlError(
+        'invalid_column_reference',
+        'SELECT DISTINCT ON expressions must match initial ORDER BY expressions',
+      );
     this.#rel = { kind: 'topK', input: this.#rel, groupKey: on, orderBy: order, limit: 1, offset: 0 };
   }
 }
-

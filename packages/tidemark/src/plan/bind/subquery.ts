@@ -56,12 +56,22 @@ function anyOf(env: ExprEnv, op: string, left: Expr, query: Query, pos: number):
   const { context } = env;
   const bound = context.rules.query(context, query, env.scope);
   const rel = asRelation(bound);
-  const right: Placed[] = bound.columns.map((c) => ({ expr: { kind: 'column', id: c.id, type: c.type }, pos }));
+  const right: Placed[] = bound.columns.map((c) => ({
+    expr: { kind: 'column', id: c.id, type: c.type },
+    pos,
+  }));
   const row = left.kind === 'row' ? left.elements : [left];
   const mine: Placed[] = row.map((x) => ({ expr: context.rules.expr(env, x), pos: exprStart(x) }));
   if (mine.length !== right.length)
-    throw new SqlError('syntax_error', `subquery has too ${right.length > mine.length ? 'many' : 'few'} columns`, { position: pos + 1 });
-  const condition = mine.length === 1 ? comparison(env, op, mine[0], right[0], pos) : comparePlaced(env, op, mine, right, pos);
+    throw new SqlError(
+      'syntax_error',
+      `subquery has too ${right.length > mine.length ? 'many' : 'few'} columns`,
+      { position: pos + 1 },
+    );
+  const condition =
+    mine.length === 1
+      ? comparison(env, op, mine[0], right[0], pos)
+      : comparePlaced(env, op, mine, right, pos);
   return { kind: 'anyQuery', rel, condition, type: BOOL };
 }
 
@@ -83,7 +93,9 @@ export function bindQuantifiedArray(env: ExprEnv, e: Of<'quantifiedArray'>): HEx
   }
   const { type } = array.expr;
   if (type.name !== 'array' && type.name !== 'list')
-    throw new SqlError('wrong_object_type', 'op ANY/ALL (array) requires array on right side', { position: e.pos + 1 });
+    throw new SqlError('wrong_object_type', 'op ANY/ALL (array) requires array on right side', {
+      position: e.pos + 1,
+    });
   const name = `${e.op} ${e.quantifier}`;
   const elem = type.elem!;
   const settled: Placed = {
@@ -93,7 +105,14 @@ export function bindQuantifiedArray(env: ExprEnv, e: Of<'quantifiedArray'>): HEx
   if (tryResolve(name, functionsByName(name), [settled.expr.type, type]) === undefined) {
     // The operator decides the types: find it for the elements, then bring both sides to what it takes.
     const found = tryResolve(e.op, functionsByName(e.op), [settled.expr.type, elem]);
-    if (found === undefined) return comparison(env, e.op, settled, { expr: { kind: 'literal', value: null, type: elem }, pos: e.pos }, e.pos);
+    if (found === undefined)
+      return comparison(
+        env,
+        e.op,
+        settled,
+        { expr: { kind: 'literal', value: null, type: elem }, pos: e.pos },
+        e.pos,
+      );
     const [l, r] = found.argTypes;
     return resolveCall(
       env,

@@ -37,7 +37,8 @@ function scalarType(written: WrittenType, position: number): SqlType {
   if (parts.length > 2 || (parts.length === 2 && !SCHEMAS.has(parts[0]))) throw missing;
   if (name === 'list' && written.params.length === 1) return listOf(resolveType(written.params[0]));
   if (name === 'map') throw unsupported('the map type', { position });
-  if (name.startsWith('_') && Object.hasOwn(TYPES, name.slice(1))) return arrayOf(type(name.slice(1) as TypeName));
+  if (name.startsWith('_') && Object.hasOwn(TYPES, name.slice(1)))
+    return arrayOf(type(name.slice(1) as TypeName));
   const known = Object.hasOwn(ALIASES, name) ? ALIASES[name] : name;
   if (!Object.hasOwn(TYPES, known) || PSEUDO.has(known as TypeName)) throw missing;
   return withModifiers(known as TypeName, written.modifiers, position);
@@ -47,15 +48,22 @@ function withModifiers(name: TypeName, modifiers: readonly Expr[], position: num
   if (modifiers.length === 0) return type(name);
   const numbers = modifiers.map((m) => {
     if (m.kind !== 'number' || !/^-?\d+$/.test(m.text))
-      throw new SqlError('invalid_parameter_value', 'type modifiers must be simple constants or identifiers', { position });
+      throw new SqlError(
+        'invalid_parameter_value',
+        'type modifiers must be simple constants or identifiers',
+        { position },
+      );
     return Number(m.text);
   });
-  const invalid = (message: string): SqlError => new SqlError('invalid_parameter_value', message, { position });
+  const invalid = (message: string): SqlError =>
+    new SqlError('invalid_parameter_value', message, { position });
   if (name === 'numeric') {
     const [precision, scale = 0] = numbers;
     if (numbers.length > 2) throw invalid('invalid NUMERIC type modifier');
-    if (precision < 1 || precision > 1000) throw invalid(`NUMERIC precision ${precision} must be between 1 and 1000`);
-    if (scale < 0 || scale > precision) throw unsupported(`NUMERIC scale ${scale} outside of 0 to the precision`, { position });
+    if (precision < 1 || precision > 1000)
+      throw invalid(`NUMERIC precision ${precision} must be between 1 and 1000`);
+    if (scale < 0 || scale > precision)
+      throw unsupported(`NUMERIC scale ${scale} outside of 0 to the precision`, { position });
     return { name, typmod: (precision << 16) | scale };
   }
   if (name === 'varchar' || name === 'bpchar') {

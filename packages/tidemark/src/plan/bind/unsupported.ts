@@ -4,5 +4,7 @@
  */
 import { type SqlError, unsupported } from '../../base/error.ts';
 
-export const refuseWindow = (pos: number): SqlError => unsupported('a window function', { position: pos + 1 });
-export const refuseRecursion = (what: string, pos: number): SqlError => unsupported(what, { position: pos + 1 });
+export const refuseWindow = (pos: number): SqlError =>
+  unsupported('a window function', { position: pos + 1 });
+export const refuseRecursion = (what: string, pos: number): SqlError =>
+  unsupported(what, { position: pos + 1 });

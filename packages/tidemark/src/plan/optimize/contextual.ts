@@ -3,9 +3,9 @@
  * `mz_now()` of a maintained query is the one that rendering understands.
  */
 import { SqlError } from '../../base/error.ts';
-import { rewrite as rewriteScalar } from '../../expr/expr-tree.ts';
 import { evalConstant } from '../../expr/eval.ts';
 import { isEvalError } from '../../expr/eval-error.ts';
+import { rewrite as rewriteScalar } from '../../expr/expr-tree.ts';
 import type { EvalContext } from '../../expr/functions.ts';
 import { functionById } from '../../expr/registry.ts';
 import type { ScalarExpr } from '../../expr/scalar.ts';

@@ -34,7 +34,9 @@ export function inputOf(e: ScalarExpr, offsets: readonly number[]): number | und
   return found;
 }
 
-export function mergeClasses(classes: readonly (readonly ScalarExpr[])[]): readonly (readonly ScalarExpr[])[] {
+export function mergeClasses(
+  classes: readonly (readonly ScalarExpr[])[],
+): readonly (readonly ScalarExpr[])[] {
   const out: ScalarExpr[][] = [];
   for (const cls of classes) {
     const touching = out.filter((o) => cls.some((e) => o.some((x) => sameScalar(e, x))));
@@ -54,7 +56,10 @@ export function oneMemberAnInput(join: MirJoin): MirJoin {
   let changed = false;
   for (const cls of mergeClasses(join.equivalences)) {
     const members = cls.map((expr) => ({ expr, input: inputOf(expr, offsets) }));
-    assert(members.every((m) => m.input !== undefined), 'a member of a class reads one input');
+    assert(
+      members.every((m) => m.input !== undefined),
+      'a member of a class reads one input',
+    );
     const constant = members.find((m) => m.input === -1)?.expr;
     const kept: ScalarExpr[] = [];
     join.inputs.forEach((_, i) => {

@@ -28,7 +28,13 @@ export function mapScalars(node: Mir, f: (e: ScalarExpr) => ScalarExpr): Mir {
     case 'Reduce': {
       const key = list(node.key);
       const aggregates = node.aggregates.map((a) => mapAggregate(a, f));
-      const same = key === node.key && node.aggregates.every((a, i) => a.args.every((x, k) => x === aggregates[i].args[k]) && a.orderBy.every((o, k) => o.expr === aggregates[i].orderBy[k].expr));
+      const same =
+        key === node.key &&
+        node.aggregates.every(
+          (a, i) =>
+            a.args.every((x, k) => x === aggregates[i].args[k]) &&
+            a.orderBy.every((o, k) => o.expr === aggregates[i].orderBy[k].expr),
+        );
       return same ? node : { ...node, key, aggregates };
     }
     default:

@@ -1,12 +1,43 @@
-import type { EvalContext } from '../../expr/functions.ts';
-import type { IndexItem } from '../../catalog/catalog-reader.ts';
-import type { GlobalId } from '../../base/ids.ts';
-import type { Mir } from '../mir.ts';
+/**
+ * The optimiser: a table of rules. Those that feed each other run in rounds until nothing changes; the rest shape the
+ * result once. Every rule keeps the rows; bounds keep a pair of rules that undo each other from running for ever.
+ */
+import { fingerprint, type Mir } from '../mir.ts';
+import { projectEarly } from './demand.ts';
+import { foldConstants } from './fold.ts';
+import { fuseJoins } from './fuse-joins.ts';
+import { orderJoins } from './join-order.ts';
+import { inlineLets, shareEqual } from './lets.ts';
+import { pushPredicates } from './pushdown.ts';
+import { cancelUnion, redundantReduce } from './redundant.ts';
+import type { OptimizeOptions, Rule } from './rule.ts';
 
-export interface OptimizeOptions {
-  readonly context: EvalContext;
-  readonly indexes: (id: GlobalId) => readonly IndexItem[];
-}
-export function optimize(mir: Mir, _options: OptimizeOptions): Mir {
-  return mir;
+export type { OptimizeOptions };
+
+const ROUNDS = 10;
+
+/** In this order, until a round changes nothing. */
+export const FIXPOINT: readonly Rule[] = [
+  inlineLets,
+  foldConstants,
+  fuseJoins,
+  pushPredicates,
+  projectEarly,
+  cancelUnion,
+  redundantReduce,
+];
+/** Once, at the end. */
+export const FINAL: readonly Rule[] = [orderJoins, projectEarly, foldConstants, shareEqual];
+
+export const RULES: readonly Rule[] = [...new Set([...FIXPOINT, ...FINAL])];
+
+export function optimize(mir: Mir, options: OptimizeOptions): Mir {
+  let plan = mir;
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = fingerprint(plan);
+    for (const rule of FIXPOINT) plan = rule.apply(plan, options);
+    if (fingerprint(plan) === before) break;
+  }
+  for (const rule of FINAL) plan = rule.apply(plan, options);
+  return plan;
 }
