@@ -13,6 +13,8 @@ import { type Column, columnBytes, nullColumn } from '../repr/column.ts';
 import { hashRows, rowsEqual } from '../repr/hash.ts';
 import type { Kind } from '../repr/types.ts';
 import type { Frontier, Timestamp } from '../time/timestamp.ts';
+import type { Pace, Steps } from './fuel.ts';
+import { touched } from './large-arrays.ts';
 
 /** Hash of rows [0, n): 32 bits each. Injected by tests to make everything collide; otherwise `hashRows`. */
 export type RowHash = (columns: readonly Column[], n: number, out?: Int32Array) => Int32Array;
@@ -120,7 +122,7 @@ export function findKey(b: ArrangedBatch, hash: number, columns: readonly Column
 }
 
 /** A table over distinct keys, from their hashes alone: at most 2/3 full. */
-export function tableSize(keys: number): number {
+function tableSize(keys: number): number {
   let size = 4;
   while (size * 2 < keys * 3) size *= 2;
   return size;
@@ -134,6 +136,20 @@ export function fillTable(table: Int32Array, hashes: Int32Array, from: number, t
     while (table[s] !== 0) s = (s + 1) & mask;
     table[s] = k + 1;
   }
+}
+
+/** The table of a finished batch. */
+export function* tableOf(pace: Pace, hashes: Int32Array): Steps<Int32Array<ArrayBuffer>> {
+  const n = hashes.length;
+  const table = yield* touched(pace, new Int32Array(tableSize(n)));
+  for (let at = 0; at < n; ) {
+    const to = at + pace.portion(n - at);
+    fillTable(table, hashes, at, to);
+    const units = to - at;
+    at = to;
+    if (pace.spend(units)) yield;
+  }
+  return table;
 }
 
 /**

@@ -14,15 +14,15 @@ import {
   type ArrangedBatch,
   type ArrangementSpec,
   emptyArranged,
-  fillTable,
-  tableSize,
+  tableOf,
   valueColumns,
 } from './arranged-batch.ts';
-import type { Fuel } from './fuel.ts';
-import { Gatherer } from './gatherer.ts';
+import { type Fuel, type Pace, Paced, type Steps } from './fuel.ts';
+import { gathered } from './gathered.ts';
 import { GroupSums } from './group-sums.ts';
 import { type MutableColumn, roomFor, scatter, scatterBytes, scatterNumbers, sumOffsets } from './kernels.ts';
 import { KeyTable } from './key-table.ts';
+import { copied, touched } from './large-arrays.ts';
 
 interface Chunk {
   readonly batch: Batch;
@@ -50,7 +50,7 @@ export class BatchBuilder {
   #minTime = Number.POSITIVE_INFINITY;
   #maxTime = Number.NEGATIVE_INFINITY;
   #negatives = false;
-  #sealing: Generator<void, ArrangedBatch, Fuel> | undefined;
+  #sealing: Paced<ArrangedBatch> | undefined;
 
   constructor(spec: ArrangementSpec) {
     this.#spec = spec;
@@ -113,12 +113,8 @@ export class BatchBuilder {
   /** Goes on with sealing; the batch once it is done. The builder is spent afterwards. */
   seal(bounds: Bounds, fuel: Fuel): ArrangedBatch | undefined {
     if (!this.absorb(fuel)) return undefined;
-    this.#sealing ??= this.#sealSteps(bounds);
-    for (;;) {
-      const r = this.#sealing.next(fuel);
-      if (r.done) return r.value;
-      if (fuel.exhausted) return undefined;
-    }
+    this.#sealing ??= new Paced((pace) => this.#sealSteps(pace, bounds));
+    return this.#sealing.work(fuel);
   }
 
   #scanTimes(batch: Batch): void {
@@ -135,46 +131,36 @@ export class BatchBuilder {
     }
   }
 
-  *#sealSteps(bounds: Bounds): Generator<void, ArrangedBatch, Fuel> {
+  *#sealSteps(pace: Pace, bounds: Bounds): Steps<ArrangedBatch> {
     const spec = this.#spec;
     const base = { ...bounds, since: 0 };
     const table = this.#keys;
     if (table === undefined || this.#length === 0) return emptyArranged(spec, base);
-    let fuel: Fuel = yield;
-    while (table.moving) {
-      const n = fuel.portion(table.count);
-      table.moveSome(n);
-      fuel.spend(n >> 1);
-      if (fuel.exhausted) fuel = yield;
-    }
     const keyCount = table.count;
     const keyOffsets = new Int32Array(keyCount + 1);
-    keyOffsets.set(table.counts.subarray(0, keyCount), 1);
+    const { counts } = table;
     for (let at = 0; at < keyCount; ) {
-      const n = fuel.portion(keyCount - at);
-      sumOffsets(keyOffsets, at, at + n);
-      fuel.spend(n >> 3);
-      at += n;
-      if (fuel.exhausted) fuel = yield;
+      const to = at + pace.portion(keyCount - at);
+      countsToPlaces(counts, keyOffsets, at, to);
+      const units = (to - at + 3) >> 2;
+      at = to;
+      if (pace.spend(units)) yield;
     }
-    const cursor = keyOffsets.slice(0, keyCount);
-    for (const c of this.#chunks) {
-      const { rows } = c;
-      for (let i = 0; i < rows.length; i++) rows[i] = cursor[rows[i]!]!++;
-      fuel.spend(rows.length >> 2);
-      if (fuel.exhausted) fuel = yield;
+    for (const { rows } of this.#chunks) {
+      for (let i = 0; i < rows.length; i++) rows[i] = counts[rows[i]!]!++;
+      if (pace.spend(rows.length >> 2)) yield;
     }
     const values: Column[] = [];
-    for (const c of this.#valueColumns) values.push(yield* this.#scatterColumn(c));
-    const times = this.#minTime === this.#maxTime ? this.#minTime : this.#scatterScalars('times');
-    const diffs = sameDiff(this.#chunks) ?? this.#scatterScalars('diffs');
-    fuel = yield;
+    for (const c of this.#valueColumns) values.push(yield* this.#scatterColumn(pace, c));
+    const times =
+      this.#minTime === this.#maxTime ? this.#minTime : yield* this.#scatterScalars(pace, 'times');
+    const diffs = sameDiff(this.#chunks) ?? (yield* this.#scatterScalars(pace, 'diffs'));
     const batch: ArrangedBatch = {
       ...base,
       length: this.#length,
       keyCount,
       keyOffsets,
-      ...table.finish(),
+      ...(yield* table.finish(pace)),
       values,
       times,
       diffs,
@@ -184,44 +170,54 @@ export class BatchBuilder {
     };
     this.#chunks.length = 0;
     if (!this.#negatives && values.length > 0 && !repeats(batch)) return batch;
-    if (keyCount === this.#length && !hasZero(batch)) return batch;
-    return yield* summed(spec, batch);
+    return yield* summed(pace, spec, batch);
   }
 
-  *#scatterColumn(column: number): Generator<void, Column, Fuel> {
+  *#scatterColumn(pace: Pace, column: number): Steps<Column> {
     const kind = this.#spec.kinds[column]!;
     const dst: MutableColumn = roomFor(kind, this.#length);
-    let fuel: Fuel = yield;
+    if (kind === 'bytes') yield* touched(pace, dst.offsets);
+    else yield* touched(pace, dst.values);
     for (const c of this.#chunks) {
       scatter(dst, c.batch.columns[column]!, c.rows);
-      fuel.spend(c.rows.length >> 2);
-      if (fuel.exhausted) fuel = yield;
+      if (pace.spend(c.rows.length >> 1)) yield;
     }
     if (kind !== 'bytes') return dst;
     for (let at = 0; at < this.#length; ) {
-      const n = fuel.portion(this.#length - at);
-      sumOffsets(dst.offsets, at, at + n);
-      fuel.spend(n >> 3);
-      at += n;
-      if (fuel.exhausted) fuel = yield;
+      const to = at + pace.portion(this.#length - at);
+      sumOffsets(dst.offsets, at, to);
+      const units = (to - at + 7) >> 3;
+      at = to;
+      if (pace.spend(units)) yield;
     }
-    dst.values = new Uint8Array(dst.offsets[this.#length]!);
+    dst.values = yield* touched(pace, new Uint8Array(dst.offsets[this.#length]!));
     for (const c of this.#chunks) {
       scatterBytes(dst, c.batch.columns[column]!, c.rows);
-      fuel.spend(c.rows.length >> 1);
-      if (fuel.exhausted) fuel = yield;
+      if (pace.spend(c.rows.length)) yield;
     }
     return dst;
   }
 
-  #scatterScalars(field: 'times' | 'diffs'): Float64Array<ArrayBuffer> {
-    const out = new Float64Array(this.#length);
+  *#scatterScalars(pace: Pace, field: 'times' | 'diffs'): Steps<Float64Array<ArrayBuffer>> {
+    const out = yield* touched(pace, new Float64Array(this.#length));
     for (const { batch, rows } of this.#chunks) {
       const v = batch[field];
       if (typeof v !== 'number') scatterNumbers(out, v, rows, batch.length);
       else for (let i = 0; i < rows.length; i++) out[rows[i]!] = v;
+      if (pace.spend(rows.length >> 1)) yield;
     }
     return out;
+  }
+}
+
+/** Offsets from counts; the counts become the places where the next row of each key goes. */
+function countsToPlaces(counts: Int32Array, offsets: Int32Array, from: number, to: number): void {
+  let at = offsets[from]!;
+  for (let k = from; k < to; k++) {
+    const n = counts[k]!;
+    counts[k] = at;
+    at += n;
+    offsets[k + 1] = at;
   }
 }
 
@@ -229,13 +225,6 @@ function hasNegative(b: Batch): boolean {
   const { diffs } = b;
   if (typeof diffs === 'number') return diffs <= 0;
   for (let i = 0; i < b.length; i++) if (diffs[i]! <= 0) return true;
-  return false;
-}
-
-function hasZero(b: ArrangedBatch): boolean {
-  const { diffs } = b;
-  if (typeof diffs === 'number') return diffs === 0;
-  for (let i = 0; i < b.length; i++) if (diffs[i]! === 0) return true;
   return false;
 }
 
@@ -264,8 +253,7 @@ function repeats(b: ArrangedBatch): boolean {
 const timeAtRow = (b: ArrangedBatch, i: number): number => timeAt(b as unknown as Batch, i);
 
 /** The same batch with equal updates summed and keys without updates gone. */
-function* summed(spec: ArrangementSpec, b: ArrangedBatch): Generator<void, ArrangedBatch, Fuel> {
-  let fuel: Fuel = yield;
+function* summed(pace: Pace, spec: ArrangementSpec, b: ArrangedBatch): Steps<ArrangedBatch> {
   const sums = new GroupSums({ a: b.values, b: [], split: b.length }, b.length);
   const keyRows = new Int32Array(b.keyCount);
   const keyOffsets = new Int32Array(b.keyCount + 1);
@@ -275,8 +263,7 @@ function* summed(spec: ArrangementSpec, b: ArrangedBatch): Generator<void, Arran
     const end = b.keyOffsets[k + 1]!;
     for (let r = b.keyOffsets[k]!; r < end; r++) {
       sums.add(r, timeAtRow(b, r), diffAt(b as unknown as Batch, r));
-      fuel.spend(1);
-      if (fuel.exhausted) fuel = yield;
+      if (pace.spend(1)) yield;
     }
     if (sums.endGroup() === 0) continue;
     keyRows[keyCount++] = k;
@@ -285,23 +272,19 @@ function* summed(spec: ArrangementSpec, b: ArrangedBatch): Generator<void, Arran
   if (sums.length === b.length) return b;
   if (sums.length === 0) return emptyArranged(spec, b);
   const none = emptyArranged(spec, b);
-  const keys = new Gatherer(b.keys, none.keys, keyRows, keyCount);
-  while (!keys.work(fuel)) fuel = yield;
-  const values = new Gatherer(b.values, none.values, sums.rows, sums.length);
-  while (!values.work(fuel)) fuel = yield;
+  const keys = yield* gathered(pace, { a: b.keys, b: none.keys }, keyRows, keyCount);
+  const values = yield* gathered(pace, { a: b.values, b: none.values }, sums.rows, sums.length);
   const keyHashes = new Int32Array(keyCount);
   for (let k = 0; k < keyCount; k++) keyHashes[k] = b.keyHashes[keyRows[k]!]!;
-  const table = new Int32Array(tableSize(keyCount));
-  fillTable(table, keyHashes, 0, keyCount);
   return {
     ...b,
     length: sums.length,
     keyCount,
-    keys: keys.columns,
+    keys,
     keyHashes,
-    keyOffsets: keyOffsets.slice(0, keyCount + 1),
-    table,
-    values: values.columns,
-    ...sums.scalars(),
+    keyOffsets: yield* copied(pace, keyOffsets, keyCount + 1),
+    table: yield* tableOf(pace, keyHashes),
+    values,
+    ...(yield* sums.scalars(pace)),
   };
 }

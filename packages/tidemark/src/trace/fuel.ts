@@ -27,3 +27,38 @@ export class Fuel {
 
 /** For callers without a bound: tests, and work that is known to be small. */
 export const unlimitedFuel = (): Fuel => new Fuel(Number.POSITIVE_INFINITY);
+
+/** The fuel of the invocation under way, for a generator that runs over many of them. */
+export class Pace {
+  fuel: Fuel = new Fuel(0);
+
+  /** Whether to yield now: `if (pace.spend(n)) yield;` */
+  spend(units: number): boolean {
+    this.fuel.remaining -= units;
+    return this.fuel.remaining <= 0;
+  }
+
+  portion(wanted: number): number {
+    return this.fuel.portion(wanted);
+  }
+}
+
+/** Steps of a piece of work: yields where the fuel is spent. */
+export type Steps<T> = Generator<undefined, T, undefined>;
+
+/** A piece of work that is done over many invocations. */
+export class Paced<T> {
+  readonly #pace = new Pace();
+  readonly #steps: Steps<T>;
+
+  constructor(begin: (pace: Pace) => Steps<T>) {
+    this.#steps = begin(this.#pace);
+  }
+
+  /** Goes on; the result once it is done. */
+  work(fuel: Fuel): T | undefined {
+    this.#pace.fuel = fuel;
+    const r = this.#steps.next();
+    return r.done ? r.value : undefined;
+  }
+}

@@ -8,6 +8,8 @@ import { assert } from '../base/assert.ts';
 import { type Column, isNull } from '../repr/column.ts';
 import { rowsEqual } from '../repr/hash.ts';
 import type { ArrangedBatch } from './arranged-batch.ts';
+import type { Pace, Steps } from './fuel.ts';
+import { copied } from './large-arrays.ts';
 
 const PAIRWISE = 8;
 
@@ -99,24 +101,31 @@ export class GroupSums {
   }
 
   /** Times and diffs of what remains, as one value each where all agree, and what a batch says of them. */
-  scalars(): Pick<ArrangedBatch, 'times' | 'diffs' | 'minTime' | 'maxTime' | 'negatives'> {
+  *scalars(pace: Pace): Steps<Pick<ArrangedBatch, 'times' | 'diffs' | 'minTime' | 'maxTime' | 'negatives'>> {
     const n = this.length;
+    const { times, diffs } = this;
     let minTime = Number.POSITIVE_INFINITY;
     let maxTime = Number.NEGATIVE_INFINITY;
     let negatives = false;
     let sameDiff = true;
-    const first = this.diffs[0]!;
-    for (let i = 0; i < n; i++) {
-      const t = this.times[i]!;
-      const d = this.diffs[i]!;
-      if (t < minTime) minTime = t;
-      if (t > maxTime) maxTime = t;
-      if (d < 0) negatives = true;
-      if (d !== first) sameDiff = false;
+    const first = diffs[0]!;
+    for (let at = 0; at < n; ) {
+      const to = at + pace.portion(n - at);
+      for (let i = at; i < to; i++) {
+        const t = times[i]!;
+        const d = diffs[i]!;
+        if (t < minTime) minTime = t;
+        if (t > maxTime) maxTime = t;
+        if (d < 0) negatives = true;
+        if (d !== first) sameDiff = false;
+      }
+      const units = (to - at + 7) >> 3;
+      at = to;
+      if (pace.spend(units)) yield;
     }
     return {
-      times: minTime === maxTime ? minTime : this.times.slice(0, n),
-      diffs: sameDiff ? first : this.diffs.slice(0, n),
+      times: minTime === maxTime ? minTime : yield* copied(pace, times, n),
+      diffs: sameDiff ? first : yield* copied(pace, diffs, n),
       minTime,
       maxTime,
       negatives,

@@ -259,17 +259,3 @@ function grow(dst: MutableColumn, room: number): void {
     dst.validity = v;
   }
 }
-
-/** Gives back spare room where it is more than a quarter. */
-export function trim(c: MutableColumn): Column {
-  const n = c.length;
-  const width = c.kind === 'i64' ? 2 : 1;
-  const used = c.kind === 'bytes' ? c.offsets[n]! : n * width;
-  return {
-    kind: c.kind,
-    length: n,
-    validity: c.validity === null ? null : c.validity.slice(0, (n + 7) >> 3),
-    values: c.values.length * 3 > used * 4 ? (c.values.slice(0, used) as Values) : c.values,
-    offsets: c.kind === 'bytes' && c.offsets.length * 3 > n * 4 ? c.offsets.slice(0, n + 1) : c.offsets,
-  };
-}

@@ -6,10 +6,14 @@ import type { Column } from '../repr/column.ts';
 import { hashRows } from '../repr/hash.ts';
 import { KeyTable } from './key-table.ts';
 
-for (const kind of ['i32', 'bytes'] as const)
-  it(`finds ${kind} keys through the growth that moves keys along the way`, () => {
+for (const [kind, n, portion] of [
+  ['i32', 2000, 500],
+  ['bytes', 2000, 500],
+  ['i32', 120_000, 120_000],
+  ['bytes', 120_000, 120_000],
+] as const)
+  it(`finds ${kind} keys through the growth that moves keys along the way, ${portion} rows at a time`, () => {
     const table = new KeyTable([kind], 16);
-    const n = 2000;
     const total = 240_000;
     const keyOf = new Int32Array(n);
     const index = new Map<number, number>();
@@ -21,8 +25,8 @@ for (const kind of ['i32', 'bytes'] as const)
         [kind],
         keys.map((k) => ({ row: [kind === 'bytes' ? `k${k}` : k], time: 0, diff: 1 })),
       ).columns[0] as Column;
-      for (let at = 0; at < n; at += 500) {
-        table.assign([column], hashRows([column], n), keyOf, at, at + 500);
+      for (let at = 0; at < n; at += portion) {
+        table.assign([column], hashRows([column], n), keyOf, at, at + portion);
         movingSeen ||= table.moving;
       }
       keys.forEach((k, i) => {

@@ -2,18 +2,24 @@
  * Distinct keys as they come: gives each row the index of its key, and counts the rows of each key. Open
  * addressing over the hashes, full comparison on each hit. What a batch under construction finds its keys with.
  *
- * Growing never blocks: from 128 K slots on, a larger table is filled along the way, a few keys a row, and until
- * it is complete the old one is asked too. (Rehashing ten million keys at once would take 400 ms.)
+ * Growing hardly blocks: from 128 K slots on, a larger table is brought into memory and then filled along the way,
+ * a few keys a row, and until it is complete the old one is asked too. (Rehashing ten million keys at once would
+ * take 400 ms.) What remains is the doubling of the arrays of keys, some 20 ms at eight million.
  */
 import type { Column } from '../repr/column.ts';
 import { rowsEqual } from '../repr/hash.ts';
 import type { Kind } from '../repr/types.ts';
 import { fillTable } from './arranged-batch.ts';
-import { appendCell, growable, type MutableColumn, trim } from './kernels.ts';
+import type { Pace, Steps } from './fuel.ts';
+import { appendCell, growable, type MutableColumn } from './kernels.ts';
+import { copied, trimmed } from './large-arrays.ts';
 
 const AT_ONCE = 1 << 17;
 /** Keys moved to the larger table a row: done after a quarter of the keys came again. */
 const MOVED_PER_ROW = 4;
+/** Slots of the next table a row that are brought into memory before anything moves there. */
+const TOUCHED_PER_ROW = 32;
+const PAGE_SLOTS = 1024;
 
 export class KeyTable {
   readonly #keys: MutableColumn[];
@@ -26,6 +32,9 @@ export class KeyTable {
   #old: Int32Array<ArrayBuffer> | undefined;
   #oldKeys = 0;
   #moved = 0;
+  /** The larger table to come, and how far it is in memory. */
+  #next: Int32Array<ArrayBuffer> | undefined;
+  #touched = 0;
   #count = 0;
 
   constructor(kinds: readonly Kind[], expectedRows: number) {
@@ -50,6 +59,7 @@ export class KeyTable {
   /** Writes the key index of rows [from, to) into `keyOf`. */
   assign(columns: readonly Column[], hashes: Int32Array, keyOf: Int32Array, from: number, to: number): void {
     if (this.#old !== undefined) this.#move((to - from) * MOVED_PER_ROW);
+    else if (this.#next !== undefined) this.#touch((to - from) * TOUCHED_PER_ROW);
     if (
       this.#narrow &&
       this.#old === undefined &&
@@ -85,8 +95,7 @@ export class KeyTable {
         table[s] = e;
         if (this.#makeRoom()) {
           if (this.#old !== undefined) {
-            counts = this.#counts;
-            counts[e - 1]!++;
+            this.#counts[e - 1]!++;
             keyOf[i] = e - 1;
             this.#assignAny(columns, hashes, keyOf, i + 1, to);
             return;
@@ -145,24 +154,41 @@ export class KeyTable {
     return k;
   }
 
-  /** A larger table once this one is two thirds full. Whether it did. */
+  /** A larger table once this one is two thirds full. Whether it is in use. */
   #makeRoom(): boolean {
     const size = this.#table.length;
     if (this.#count * 3 <= size * 2) return false;
-    if (this.#old !== undefined) this.#move(this.#count);
     if (size < AT_ONCE) {
       this.#table = new Int32Array(size * 4);
       fillTable(this.#table, this.#hashes, 0, this.#count);
-    } else {
-      this.#old = this.#table;
-      this.#oldKeys = this.#count;
-      this.#moved = 0;
-      this.#table = new Int32Array(size * 2);
+      return true;
     }
-    return true;
+    // Never full: what is still to be touched or moved is done before one slot in sixteen is all that is left.
+    if (this.#count * 16 > size * 15) {
+      this.#move(this.#count);
+      this.#touch(size * 2);
+      return true;
+    }
+    this.#next ??= this.#old === undefined ? new Int32Array(size * 2) : undefined;
+    return false;
+  }
+
+  /** Brings more of the next table into memory, and begins to move there once all of it is. */
+  #touch(slots: number): void {
+    const next = (this.#next ??= new Int32Array(this.#table.length * 2));
+    const to = Math.min(next.length, this.#touched + slots);
+    for (; this.#touched < to; this.#touched += PAGE_SLOTS) next[this.#touched] = 0;
+    if (this.#touched < next.length) return;
+    this.#old = this.#table;
+    this.#oldKeys = this.#count;
+    this.#moved = 0;
+    this.#table = next;
+    this.#next = undefined;
+    this.#touched = 0;
   }
 
   #move(keys: number): void {
+    if (this.#old === undefined) return;
     const to = Math.min(this.#oldKeys, this.#moved + keys);
     fillTable(this.#table, this.#hashes, this.#moved, to);
     this.#moved = to;
@@ -174,13 +200,21 @@ export class KeyTable {
     return this.#old !== undefined;
   }
 
-  moveSome(keys: number): void {
-    this.#move(keys);
-  }
-
-  /** The parts of a finished batch; the table must not be moving. */
-  finish(): { keys: Column[]; keyHashes: Int32Array<ArrayBuffer>; table: Int32Array<ArrayBuffer> } {
-    return { keys: this.#keys.map(trim), keyHashes: this.#hashes.slice(0, this.#count), table: this.#table };
+  /** The parts of a finished batch. The counts are the caller's to use up. */
+  *finish(pace: Pace): Steps<{
+    keys: Column[];
+    keyHashes: Int32Array<ArrayBuffer>;
+    table: Int32Array<ArrayBuffer>;
+  }> {
+    while (this.#old !== undefined) {
+      const n = pace.portion(this.#oldKeys - this.#moved);
+      this.#move(n);
+      if (pace.spend(n)) yield;
+    }
+    const keys: Column[] = [];
+    for (const k of this.#keys) keys.push(yield* trimmed(pace, k));
+    const keyHashes = yield* copied(pace, this.#hashes, this.#count);
+    return { keys, keyHashes, table: this.#table };
   }
 }
 
