@@ -297,7 +297,7 @@ describe('the listener', () => {
     await until(() => {
       still = pages === backend.pages ? still + 1 : 0;
       pages = backend.pages;
-      return still > 500;
+      return still > 100;
     }, 'the result stands still');
     socket.resume();
     await until(() => backend.pages > pages, 'the result goes on');

@@ -39,6 +39,8 @@ const decoder = new TextDecoder();
 const hex = (bytes: Uint8Array): string => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
 
 function writeCell(out: CellWriter, value: Value, type: TypeName, format: Format): void {
+  if (value === 'bad cell') throw new RangeError('the cell is broken');
+  if (value === 'two cells') out.null();
   if (value === null) out.null();
   else if (format === 0) {
     if (value instanceof Uint8Array) out.text(`\\x${hex(value)}`);
@@ -139,6 +141,21 @@ const STATEMENTS: readonly (readonly [RegExp, (match: RegExpExecArray) => Statem
           constraint: 't_pk',
         });
       },
+    }),
+  ],
+  [
+    /^(bad cell|two cells)$/i,
+    ([text]) => ({
+      columns: [
+        ['n', 'int4'],
+        ['label', 'text'],
+      ],
+      run: () => ({
+        rows: [
+          [1, 'good'],
+          [2, text],
+        ],
+      }),
     }),
   ],
   [

@@ -279,6 +279,21 @@ describe('simple queries', () => {
     assert.equal(client.backend.results, 0);
   });
 
+  it('keeps the rows before a row that the backend cannot write, and drops that one whole', async () => {
+    const client = await WireClient.ready();
+    for (const [text, expected] of [
+      ['bad cell', 'internal error: the cell is broken'],
+      ['two cells', 'internal error: each call of cell writes one cell'],
+    ]) {
+      client.send(send.query(text), send.query('select 1'));
+      const replies = await client.replies('Z', 2);
+      assert.equal(replies.map((reply) => reply.type).join(''), 'TDEZTDCZ');
+      assert.deepEqual(cells(replies[1]), ['1', 'good']);
+      assert.equal(fields(replies[2])['M'], expected);
+      assert.deepEqual(cells(replies[5]), ['1']);
+    }
+  });
+
   it('passes notices and settings on', async () => {
     const client = await WireClient.ready();
     client.send(send.query('notice; set cluster c2'));

@@ -13,10 +13,14 @@ import type { CellWriter } from './backend.ts';
 import { LIMITS } from './messages.ts';
 
 const encoder = new TextEncoder();
-/** First capacity: what one flush takes at most, with a row's slack. */
-const INITIAL = LIMITS.outputHighWater * 2;
-/** Below this a chunk is copied out and the buffer kept; above, it is given away. */
+/** Capacity at first and at rest: a thousand idle connections hold 4 MB. */
+const INITIAL = 4 * 1024;
+/** Capacity after a large chunk, since more is likely to come: what one flush takes, with a row's slack. */
+const BULK = LIMITS.outputHighWater * 2;
+/** Below this a chunk is copied out and the buffer kept, unless it has grown over this; above, it is given away. */
 const COPY_BELOW = 16 * 1024;
+/** Doubling stops here: a row of a GiB must not take two. */
+const GROWTH = 32 * 1024 * 1024;
 const SHORT_TEXT = 64;
 
 export class MessageWriter implements CellWriter {
@@ -38,10 +42,10 @@ export class MessageWriter implements CellWriter {
     assert(this.#start < 0, 'no chunk is taken inside a message');
     const at = this.#at;
     this.#at = 0;
-    if (at < COPY_BELOW) return this.#bytes.slice(0, at);
-    const chunk = this.#bytes.subarray(0, at);
-    this.#bytes = new Uint8Array(INITIAL);
-    this.#view = new DataView(this.#bytes.buffer);
+    const small = at < COPY_BELOW;
+    const chunk = small ? this.#bytes.slice(0, at) : this.#bytes.subarray(0, at);
+    if (!small) this.#renew(BULK);
+    else if (this.#bytes.length > COPY_BELOW) this.#renew(INITIAL);
     return chunk;
   }
 
@@ -209,9 +213,13 @@ export class MessageWriter implements CellWriter {
     if (this.#start >= 0 && needed - this.#start > LIMITS.outputMessage) {
       throw new SqlError('program_limit_exceeded', 'a result row is larger than 1 GiB');
     }
-    const grown = new Uint8Array(Math.max(needed, Math.min(this.#bytes.length * 2, needed + INITIAL * 256)));
-    grown.set(this.#bytes.subarray(0, this.#at));
-    this.#bytes = grown;
-    this.#view = new DataView(grown.buffer);
+    const old = this.#bytes;
+    this.#renew(Math.max(needed, Math.min(old.length * 2, needed + GROWTH)));
+    this.#bytes.set(old.subarray(0, this.#at));
+  }
+
+  #renew(capacity: number): void {
+    this.#bytes = new Uint8Array(capacity);
+    this.#view = new DataView(this.#bytes.buffer);
   }
 }

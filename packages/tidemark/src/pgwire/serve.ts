@@ -32,6 +32,12 @@ import {
 import { readBind, readExecute, readParse, readQuery, readTarget } from './requests.ts';
 import { Disconnected, type WireStream } from './wire-stream.ts';
 
+/** How an outcome is sent: only a simple query describes its rows, only Execute limits them. */
+interface Execution {
+  readonly describe: boolean;
+  readonly maxRows: number;
+}
+
 /** A session of an authenticated client. */
 export class Serving {
   readonly #wire: WireStream;
@@ -184,10 +190,7 @@ export class Serving {
     await this.#session.fail();
   }
 
-  async #send(
-    outcome: Outcome,
-    how: { readonly describe: boolean; readonly maxRows: number },
-  ): Promise<void> {
+  async #send(outcome: Outcome, how: Execution): Promise<void> {
     switch (outcome.kind) {
       case 'empty':
         this.#wire.out.empty(BACKEND.emptyQueryResponse);
@@ -203,13 +206,11 @@ export class Serving {
         return;
       case 'copyIn':
         await this.#copyIn(outcome);
+        return;
     }
   }
 
-  async #rows(
-    outcome: RowsOutcome,
-    how: { readonly describe: boolean; readonly maxRows: number },
-  ): Promise<void> {
+  async #rows(outcome: RowsOutcome, how: Execution): Promise<void> {
     const { out } = this.#wire;
     let sent = 0;
     let suspended = false;
@@ -235,6 +236,8 @@ export class Serving {
       }
       commandComplete(out, await outcome.complete(sent));
     } finally {
+      // A row that failed half written goes first: closing may take its time and send notices.
+      out.abort();
       if (!suspended) outcome.close();
     }
   }
@@ -271,6 +274,7 @@ export class Serving {
       out.empty(BACKEND.copyDone);
       commandComplete(out, await outcome.complete());
     } finally {
+      out.abort();
       outcome.close();
     }
   }

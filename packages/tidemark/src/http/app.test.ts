@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { silentLogger } from '../base/clock.ts';
+import { SqlError } from '../base/error.ts';
+import { createHttpApp, type HttpDeps, type MissingObject, type ReadinessQuery } from './app.ts';
+
+const MISSING: MissingObject = {
+  ...{ objectId: 'u1', name: 'orders_by_day', clusterId: 'u2', replicaId: 'u3', stage: 'started' },
+  ...{ reason: 'hydrating', since: '2026-11-29T10:00:00.000Z', blockedBy: null },
+};
+
+async function get(path: string, deps: Partial<HttpDeps> = {}, method = 'GET') {
+  const app = createHttpApp({
+    readiness: async () => ({ ready: true, missing: [] }),
+    logger: silentLogger,
+    ...deps,
+  });
+  const response = await app.fetch(new Request(`http://localhost${path}`, { method }));
+  const text = await response.text();
+  assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
+  assert.equal(response.headers.get('cache-control'), 'no-store');
+  return { status: response.status, body: text === '' ? null : JSON.parse(text) };
+}
+
+describe('GET /api/livez', () => {
+  it('answers without asking the engine', async () => {
+    const readiness = () => assert.fail('not asked');
+    assert.deepEqual(await get('/api/livez', { readiness }), { status: 200, body: { status: 'live' } });
+    assert.deepEqual(await get('/api/livez', { readiness }, 'HEAD'), { status: 200, body: null });
+  });
+});
+
+describe('GET /api/readyz', () => {
+  it('says that all is ready, or what is not', async () => {
+    assert.deepEqual(await get('/api/readyz'), { status: 200, body: { ready: true, missing: [] } });
+    const body = { ready: false, missing: [MISSING] };
+    assert.deepEqual(await get('/api/readyz', { readiness: async () => body }), { status: 503, body });
+  });
+
+  it('passes its parameters on, and only those given', async () => {
+    const asked: ReadinessQuery[] = [];
+    const deps = {
+      readiness: async (query: ReadinessQuery) => {
+        asked.push(query);
+        return { ready: true, missing: [] };
+      },
+    };
+    await get('/api/readyz', deps);
+    await get('/api/readyz?cluster=my%20cluster&stable_for=10s&max_lag=500ms', deps);
+    await get('/api/readyz?stable_for=0', deps);
+    assert.deepEqual(asked, [
+      {},
+      { cluster: 'my cluster', stableForMs: 10_000, maxLagMs: 500 },
+      { stableForMs: 0 },
+    ]);
+  });
+
+  it('refuses what it does not understand', async () => {
+    for (const [query, expected] of [
+      ['stable_for=10', /"stable_for" is not a duration: "10"/],
+      ['stable_for=', /"stable_for" is not a duration/],
+      ['max_lag=-1s', /"max_lag" is not a duration/],
+      ['max_lag=1x', /"max_lag" is not a duration/],
+      ['max_lag=0.5ms', /"max_lag" is not a duration/],
+      ['stablefor=10s', /unknown parameter "stablefor"/],
+      ['cluster=a&cluster=b', /"cluster" is given 2 times/],
+      ['cluster=', /"cluster" is empty/],
+    ] as const) {
+      const { status, body } = await get(`/api/readyz?${query}`, {
+        readiness: () => assert.fail('not asked'),
+      });
+      assert.equal(status, 400, query);
+      assert.equal(body.error.code, '22023');
+      assert.match(body.error.message, expected);
+      assert.ok(body.error.hint.length > 0);
+    }
+  });
+
+  it('maps errors of the engine to a status', async () => {
+    for (const [error, expected, code] of [
+      [new SqlError('undefined_object', 'unknown cluster "x"'), 404, '42704'],
+      [new SqlError('cannot_connect_now', 'the catalog is being restored'), 503, '57P03'],
+      [new SqlError('invalid_parameter_value', 'bad'), 400, '22023'],
+      [new TypeError('x is not a function'), 500, 'XX000'],
+    ] as const) {
+      const { status, body } = await get('/api/readyz', { readiness: () => Promise.reject(error) });
+      assert.equal(status, expected);
+      assert.equal(body.error.code, code);
+    }
+  });
+});
+
+it('answers unknown paths and methods in JSON', async () => {
+  for (const [path, method] of [
+    ['/', 'GET'],
+    ['/api/readyz/x', 'GET'],
+    ['/api/readyz', 'POST'],
+  ]) {
+    const { status, body } = await get(path, {}, method);
+    assert.equal(status, 404);
+    assert.equal(body.error.message, `there is no ${method} ${path}`);
+  }
+});

@@ -1,0 +1,121 @@
+/**
+ * The HTTP interface, as a plain `fetch` handler that any host or a user's own server can mount:
+ *
+ *   GET /api/livez    200 while the process answers at all: says nothing of data, so that a restoring process is not killed
+ *   GET /api/readyz   200 or 503 with what is missing and why: `cluster`, `stable_for`, `max_lag`
+ *
+ * Every answer is JSON, errors too: `{ "error": { "code", "message", … } }`. A parameter that is not known is refused: a
+ * misspelt `stable_for` would otherwise pass for readiness.
+ */
+import { type Context, Hono } from 'hono';
+import type { Logger } from '../base/clock.ts';
+import { type ErrorCode, SqlError } from '../base/error.ts';
+import { DURATION_UNITS, parseDurationMs } from './duration.ts';
+
+export interface ReadinessQuery {
+  /** All clusters if absent. */
+  readonly cluster?: string;
+  /** The defaults of these two are the engine's. */
+  readonly stableForMs?: number;
+  readonly maxLagMs?: number;
+}
+
+/** One object that is not ready on one replica: a row of `mz_hydration_blockers`. */
+export interface MissingObject {
+  readonly objectId: string | null;
+  readonly name: string | null;
+  readonly clusterId: string;
+  readonly replicaId: string | null;
+  /** The last stage of its life that all workers reached. */
+  readonly stage: string | null;
+  readonly reason: string;
+  /** ISO 8601. */
+  readonly since: string | null;
+  readonly blockedBy: string | null;
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** Empty exactly if ready. */
+  readonly missing: readonly MissingObject[];
+}
+
+export interface HttpDeps {
+  readiness(query: ReadinessQuery): Promise<Readiness>;
+  readonly logger: Logger;
+}
+
+/** What answers requests; Hono's application is one. */
+export interface HttpApp {
+  fetch(request: Request): Response | Promise<Response>;
+}
+
+/** Conditions with a status of their own; any other error of a user is a 400. */
+const STATUS: Partial<Record<ErrorCode, 404 | 503>> = {
+  undefined_object: 404,
+  cannot_connect_now: 503,
+  admin_shutdown: 503,
+};
+
+const READINESS_PARAMETERS = ['cluster', 'stable_for', 'max_lag'] as const;
+type ReadinessParameter = (typeof READINESS_PARAMETERS)[number];
+
+const invalid = (message: string, hint: string): SqlError =>
+  new SqlError('invalid_parameter_value', message, { hint });
+
+function readinessQuery(c: Context): ReadinessQuery {
+  const given = c.req.queries();
+  for (const [name, values] of Object.entries(given)) {
+    if (!READINESS_PARAMETERS.includes(name as ReadinessParameter)) {
+      throw invalid(`unknown parameter "${name}"`, `known are ${READINESS_PARAMETERS.join(', ')}`);
+    }
+    if (values.length > 1)
+      throw invalid(`parameter "${name}" is given ${values.length} times`, 'give it once');
+  }
+  const duration = (name: ReadinessParameter): number | undefined => {
+    const text = given[name]?.[0];
+    if (text === undefined) return undefined;
+    const ms = parseDurationMs(text);
+    if (ms !== null) return ms;
+    const hint = `a number and one of ${DURATION_UNITS.join(', ')}, as in 10s or 500ms`;
+    throw invalid(`parameter "${name}" is not a duration: "${text}"`, hint);
+  };
+  const cluster = given['cluster']?.[0];
+  const stableForMs = duration('stable_for');
+  const maxLagMs = duration('max_lag');
+  if (cluster === '') throw invalid('parameter "cluster" is empty', 'leave it out to ask for all clusters');
+  return {
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(stableForMs === undefined ? {} : { stableForMs }),
+    ...(maxLagMs === undefined ? {} : { maxLagMs }),
+  };
+}
+
+function errorBody(error: SqlError): object {
+  const { detail, hint } = error;
+  return { error: { code: error.sqlstate, message: error.message, detail, hint } };
+}
+
+/** The routes over what the engine answers. */
+export function createHttpApp({ readiness, logger }: HttpDeps): HttpApp {
+  const app = new Hono();
+  app.use(async (c, next) => {
+    await next();
+    c.header('cache-control', 'no-store');
+  });
+  app.get('/api/livez', (c) => c.json({ status: 'live' }));
+  app.get('/api/readyz', async (c) => {
+    const answer = await readiness(readinessQuery(c));
+    return c.json(answer, answer.ready ? 200 : 503);
+  });
+  app.notFound((c) => {
+    const what = `there is no ${c.req.method} ${c.req.path}`;
+    return c.json(errorBody(new SqlError('undefined_object', what)), 404);
+  });
+  app.onError((error, c) => {
+    if (error instanceof SqlError) return c.json(errorBody(error), STATUS[error.code] ?? 400);
+    logger.error({ error, path: c.req.path }, 'a request failed through a fault of the server');
+    return c.json(errorBody(new SqlError('internal_error', `internal error: ${error.message}`)), 500);
+  });
+  return { fetch: (request) => app.fetch(request) };
+}
