@@ -28,9 +28,9 @@ interface Update {
 }
 const update: fc.Arbitrary<Update> = fc.record({
   row: fc.tuple(
-    fc.option(fc.integer({ min: 0, max: 2 })),
-    fc.option(fc.constantFrom('', 'a', 'abcde')),
-    fc.option(fc.bigInt({ min: 0n, max: 1n })),
+    fc.option(fc.integer({ min: 0, max: 2 }), { nil: null }),
+    fc.option(fc.constantFrom('', 'a', 'abcde'), { nil: null }),
+    fc.option(fc.bigInt({ min: 0n, max: 1n }), { nil: null }),
   ),
   time: fc.constantFrom(0, 1, 2 ** 32, 2 ** 32 + 1),
   diff: fc.integer({ min: -2, max: 2 }),

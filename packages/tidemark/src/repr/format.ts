@@ -264,6 +264,19 @@ function notNullBinary(type: SqlType): (c: Column, row: number) => Uint8Array {
     case 'bytea':
     case 'uuid':
       return viewOf;
+    case 'bool':
+      return (c, row) => Uint8Array.of(c.values[row]!);
+    case 'int4':
+      return (c, row) => {
+        const v = c.values[row]!;
+        return Uint8Array.of(v >>> 24, v >>> 16, v >>> 8, v);
+      };
+    case 'float8':
+      return (c, row) => {
+        const out = new Uint8Array(8);
+        new DataView(out.buffer).setFloat64(0, c.values[row]!);
+        return out;
+      };
     case 'int8':
     case 'uint8':
     case 'time':

@@ -366,6 +366,66 @@ describe('against PostgreSQL', () => {
       await j.verdict();
     });
 
+  test('random floats, intervals and moments', async () => {
+    const j = new Judge();
+    const next = random();
+    const pick = (n: number): number => Math.floor(next() * n);
+    const bits = new DataView(new ArrayBuffer(8));
+    for (let k = 0; k < 400; k++) {
+      bits.setUint32(0, pick(2 ** 32));
+      bits.setUint32(4, pick(2 ** 32));
+      const wide = bits.getFloat64(0);
+      const narrow = bits.getFloat32(0);
+      // PostgreSQL reads our digits to the same bits, and prints the same digits.
+      if (!Number.isNaN(wide))
+        j.check(`SELECT float8send('${textOf(type('float8'), wide)}')::text`, () =>
+          hex(new Uint8Array(bits.buffer)),
+        );
+      if (!Number.isNaN(narrow))
+        j.check(`SELECT float4send('${textOf(type('float4'), narrow)}')::text`, () =>
+          hex(new Uint8Array(bits.buffer, 0, 4)),
+        );
+      j.check(`SELECT '${textOf(type('float8'), wide)}'::float8::text`, () => textOf(type('float8'), wide));
+      j.check(`SELECT '${textOf(type('float4'), narrow)}'::float4::text`, () =>
+        textOf(type('float4'), narrow),
+      );
+      const short = `${(next() * 10 ** pick(9)).toFixed(pick(7))}`;
+      j.check(`SELECT '${short}'::float4::text`, () =>
+        textOf(type('float4'), parseText(type('float4'), short)),
+      );
+      j.check(`SELECT '${short}'::float8::numeric::text`, () =>
+        String(findCast(type('float8'), type('numeric'))!.apply(Number(short), ctx)),
+      );
+    }
+    const part = (n: number): number => pick(2 * n) - n;
+    for (let k = 0; k < 200; k++) {
+      const i = `${part(40)} mons ${part(70)} days ${part(400000)}.${pick(1e6)} secs`;
+      const stamp = `${1700 + pick(700)}-${1 + pick(12)}-${1 + pick(28)} ${pick(24)}:${pick(60)}:${pick(60)}.${pick(1e6)}`;
+      const f = next() * 10 - 5;
+      j.check(`SELECT '${i}'::interval::text`, () => String(parseInterval(i)));
+      j.check(`SELECT ('${i}'::interval * ${f}::float8)::text`, () =>
+        String(mulInterval(parseInterval(i), f)),
+      );
+      j.check(`SELECT ('${i}'::interval / ${f}::float8)::text`, () =>
+        String(divInterval(parseInterval(i), f)),
+      );
+      j.check(`SELECT extract(epoch from '${i}'::interval)::text`, () =>
+        String(extractOfInterval('epoch', parseInterval(i))),
+      );
+      const tz = (): bigint => parseText(type('timestamptz'), stamp, ctx) as bigint;
+      const out = (t: bigint): string => textOf(type('timestamptz'), t, ctx);
+      j.check(`SELECT '${stamp}'::timestamptz::text`, () => out(tz()));
+      j.check(`SELECT ('${stamp}'::timestamptz + '${i}'::interval)::text`, () =>
+        out(addToTimestamptz(tz(), parseInterval(i), ctx.timeZone)),
+      );
+      for (const field of ['week', 'month', 'isoyear', 'doy', 'julian'])
+        j.check(`SELECT extract(${field} from '${stamp}'::timestamptz)::text`, () =>
+          String(extractTimestamptz(field, tz(), ctx.timeZone)),
+        );
+    }
+    await j.verdict();
+  });
+
   test('binary forms', async () => {
     const j = new Judge();
     for (const [name, send] of corpus.SEND) {

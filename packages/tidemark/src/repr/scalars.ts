@@ -122,12 +122,22 @@ function readsBack(d: number, v: number): boolean {
   return Math.fround(d) === v && Math.fround(mirror) !== mirror;
 }
 
+/** `toExponential` takes the greater of two equally near; PostgreSQL the even one (165601.125 as 165601.12). */
+function tieToEven(v: number, digits: number): string {
+  const up = v.toExponential(digits - 1);
+  const longer = v.toExponential(digits);
+  const e = longer.indexOf('e');
+  if (longer[e - 1] !== '5' || Number(longer) !== v) return up;
+  const down = longer.slice(0, e - 1) + longer.slice(e);
+  return /[02468]e/.test(down) && readsBack(Number(down), v) ? down : up;
+}
+
 /** The same for a float4: digits that read back as the same float, exponents from 1e6. */
 export function float4ToText(v: number): string {
   if (v === 0 || !Number.isFinite(v)) return float8ToText(v);
   let digits = 1;
   while (digits < 9 && !readsBack(Number(v.toExponential(digits - 1)), v)) digits++;
-  const s = v.toExponential(digits - 1);
+  const s = tieToEven(v, digits);
   const exponent = Number(s.slice(s.indexOf('e') + 1));
   return exponent >= -4 && exponent < 6 ? String(Number(s)) : padExponent(s);
 }

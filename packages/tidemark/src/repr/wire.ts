@@ -57,24 +57,11 @@ export function encodeBinary(type: SqlType, d: Datum): Bytes {
       return sized(4, (v) => v.setFloat32(0, d as number));
     case 'float8':
       return sized(8, (v) => v.setFloat64(0, d as number));
-    case 'date': {
-      const days = d as number;
-      const infinite = days === DATE_INFINITY || days === DATE_NEG_INFINITY;
-      return sized(4, (v) => v.setInt32(0, infinite ? days : days - PG_EPOCH_DAYS));
-    }
+    case 'date':
     case 'timestamp':
-    case 'timestamptz': {
-      const t = d as bigint;
-      return sized(8, (v) => v.setBigInt64(0, isInfinite(t) ? t : t - PG_EPOCH_MICROS));
-    }
-    case 'interval': {
-      const i = d as Interval;
-      return sized(16, (v) => {
-        v.setBigInt64(0, BigInt(i.micros));
-        v.setInt32(8, i.days);
-        v.setInt32(12, i.months);
-      });
-    }
+    case 'timestamptz':
+    case 'interval':
+      return encodeTime(type, d);
     case 'numeric':
       return encodeNumericBinary(d as Numeric);
     case 'bytea':
@@ -102,6 +89,29 @@ export function encodeBinary(type: SqlType, d: Datum): Bytes {
       return new Uint8Array(0);
     default:
       return encodeUtf8(d as string);
+  }
+}
+
+function encodeTime(type: SqlType, d: Datum): Bytes {
+  switch (type.name) {
+    case 'date': {
+      const days = d as number;
+      const infinite = days === DATE_INFINITY || days === DATE_NEG_INFINITY;
+      return sized(4, (v) => v.setInt32(0, infinite ? days : days - PG_EPOCH_DAYS));
+    }
+    case 'timestamp':
+    case 'timestamptz': {
+      const t = d as bigint;
+      return sized(8, (v) => v.setBigInt64(0, isInfinite(t) ? t : t - PG_EPOCH_MICROS));
+    }
+    default: {
+      const i = d as Interval;
+      return sized(16, (v) => {
+        v.setBigInt64(0, BigInt(i.micros));
+        v.setInt32(8, i.days);
+        v.setInt32(12, i.months);
+      });
+    }
   }
 }
 
@@ -245,11 +255,12 @@ export function decodeBinary(type: SqlType, bytes: Uint8Array): Datum {
       return v.getUint32(0);
     case 'int8':
       return v.getBigInt64(0);
-    case 'time': {
-      const t = v.getBigInt64(0);
-      if (t < 0n || t > 86_400_000_000n) throw new SqlError('datetime_field_overflow', 'time out of range');
-      return t;
-    }
+    case 'time':
+    case 'date':
+    case 'timestamp':
+    case 'timestamptz':
+    case 'interval':
+      return decodeTime(type, v);
     case 'uint8':
       return v.getBigUint64(0);
     case 'mz_timestamp': {
@@ -261,23 +272,6 @@ export function decodeBinary(type: SqlType, bytes: Uint8Array): Datum {
       return v.getFloat32(0);
     case 'float8':
       return v.getFloat64(0);
-    case 'date': {
-      const days = v.getInt32(0);
-      return days === DATE_INFINITY || days === DATE_NEG_INFINITY ? days : days + PG_EPOCH_DAYS;
-    }
-    case 'timestamp':
-    case 'timestamptz': {
-      const t = v.getBigInt64(0);
-      if (isInfinite(t)) return t;
-      const shifted = t + PG_EPOCH_MICROS;
-      if (BigInt.asIntN(64, shifted) !== shifted) throw timestampOutOfRange();
-      return shifted;
-    }
-    case 'interval': {
-      const micros = v.getBigInt64(0);
-      if (!Number.isSafeInteger(Number(micros))) throw intervalOutOfRange();
-      return makeInterval(v.getInt32(12), v.getInt32(8), Number(micros));
-    }
     case 'numeric':
       return decodeNumericBinary(v);
     case 'bytea':
@@ -296,6 +290,33 @@ export function decodeBinary(type: SqlType, bytes: Uint8Array): Datum {
       return decodeRecord(v);
     default:
       return decodeClientText(bytes);
+  }
+}
+
+function decodeTime(type: SqlType, v: DataView): Datum {
+  switch (type.name) {
+    case 'time': {
+      const t = v.getBigInt64(0);
+      if (t < 0n || t > 86_400_000_000n) throw new SqlError('datetime_field_overflow', 'time out of range');
+      return t;
+    }
+    case 'date': {
+      const days = v.getInt32(0);
+      return days === DATE_INFINITY || days === DATE_NEG_INFINITY ? days : days + PG_EPOCH_DAYS;
+    }
+    case 'timestamp':
+    case 'timestamptz': {
+      const t = v.getBigInt64(0);
+      if (isInfinite(t)) return t;
+      const shifted = t + PG_EPOCH_MICROS;
+      if (BigInt.asIntN(64, shifted) !== shifted) throw timestampOutOfRange();
+      return shifted;
+    }
+    default: {
+      const micros = v.getBigInt64(0);
+      if (!Number.isSafeInteger(Number(micros))) throw intervalOutOfRange();
+      return makeInterval(v.getInt32(12), v.getInt32(8), Number(micros));
+    }
   }
 }
 
