@@ -348,3 +348,40 @@ test('pins count', async () => {
   pins.unpin(['a', 'b']);
   assert.deepEqual(await pins.pinned(['a', 'b']), ['a']);
 });
+
+test('a listen ends with an error once its times could no longer be told apart', async () => {
+  const shards = memoryShards();
+  const shard = await shards.create('u1', created);
+  await shard.compareAndAppend(FENCE, { updates: [rows([[1, 2, 1]])], expectedUpper: 0, newUpper: 10 });
+  const hold = await shard.hold();
+  const [good, late] = [await shard.listen(4), await shard.listen(4)];
+  await hold.downgrade(4);
+  assert.equal((await good.next())!.lower, 5);
+  await hold.downgrade(5);
+  await assert.rejects(late.next(), /from 5 on.*compacted up to 5/);
+});
+
+test('a reader that pins while the collector is at work keeps its blob', async () => {
+  const pins = new MemoryPins();
+  const consensus = new MemoryConsensus();
+  const blob = new MemoryBlob();
+  const shards = memoryShards({ pins, consensus, blob, inlineMaxBytes: 0, compaction: { fanOut: 2 } });
+  const shard = await shards.create('u1', created);
+  const append = (t: number) =>
+    shard.compareAndAppend(FENCE, { updates: [rows([[t, t, 1]])], expectedUpper: t, newUpper: t + 1 });
+  await append(0);
+  const [key] = await blob.list('');
+  // The pin falls between the collector's look at the pins and its entry that gives the blob up.
+  const write = consensus.compareAndSet.bind(consensus);
+  consensus.compareAndSet = async (ops, mode) => {
+    if (shard.info().batches.length === 1 && shard.upper === 2) await pins.pin([key!]);
+    return write(ops, mode);
+  };
+  await append(1);
+  await shard.maintain();
+  assert.equal(shard.info().batches[0]!.parts.length, 1);
+  assert.notEqual(await blob.get(key!), null);
+  pins.unpin([key!]);
+  assert.equal(await shard.collectGarbage(0), 1);
+  assert.equal(await blob.get(key!), null);
+});

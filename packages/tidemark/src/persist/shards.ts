@@ -170,6 +170,7 @@ export class Shards {
    */
   async appendAll(writer: Fence, appends: readonly ShardAppend[]): Promise<AppendResult> {
     if (appends.length === 0) return { kind: 'ok', seqno: 0 };
+    assert(new Set(appends.map((a) => a.shard)).size === appends.length, 'a transaction names a shard once');
     const written = appends.filter((a) => a.updates !== undefined);
     for (const a of written) await a.shard.relieve();
     const staged = new Map(written.map((a) => [a, new Staging(this.#ctx, a.shard.shardId)]));
