@@ -1,0 +1,163 @@
+/**
+ * Entry of a worker thread: one ComputeWorker, its ports, and the loop that gives it time. Between two slices the event loop turns, so
+ * commands and other workers' messages come in; an idle worker sleeps until a message or the logs' next interval.
+ */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { assert } from '../base/assert.ts';
+import type { Logger } from '../base/clock.ts';
+import { ComputeWorker } from '../compute/compute-worker.ts';
+import type { Response } from '../compute/protocol.ts';
+import { unpackCommand } from '../compute/wire.ts';
+import type { MeshMessage } from '../dataflow/mesh.ts';
+import { remoteStores } from '../persist/rpc.ts';
+import { Shards } from '../persist/shards.ts';
+import { batchBuffers } from '../repr/batch.ts';
+import { consensusPath, partsPath } from './data-dir.ts';
+import { DiskBlob } from './disk-blob.ts';
+import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
+import { nodePartCodec } from './part-codec.ts';
+import { type StoreSet, shardAccess, watchUpper } from './shard-access.ts';
+import { SqliteConsensus } from './sqlite-consensus.ts';
+import { storePort } from './store-port.ts';
+import type { FromWorker, ToWorker, WorkerData } from './worker-protocol.ts';
+
+assert(parentPort !== null, 'a worker runs on a thread of its own');
+const port = parentPort;
+const data = workerData as WorkerData;
+
+const post = (message: FromWorker, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer);
+
+const log =
+  (level: 'debug' | 'info' | 'warn' | 'error') =>
+  (fields: object, message: string): void =>
+    post({ kind: 'log', level, fields: describe(fields), message });
+const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
+
+/** Errors lose their text in a structured clone of an object that holds them. */
+function describe(fields: object): object {
+  return Object.fromEntries(
+    Object.entries(fields).map(([k, v]) => [k, v instanceof Error ? (v.stack ?? v.message) : v]),
+  );
+}
+
+function openStores(): StoreSet {
+  const common = {
+    clock: nodeClock,
+    timers: nodeTimers,
+    random: nodeRandom,
+    logger,
+    codec: nodePartCodec,
+    processTag: data.processTag,
+  };
+  const durable = remoteStores(storePort(data.durablePort));
+  const memory = remoteStores(storePort(data.memoryPort));
+  const { dataDir } = data;
+  return {
+    durable: new Shards({
+      ...common,
+      ...durable,
+      // On disk every thread reads and writes for itself; only notices and pins go through the environment.
+      ...(dataDir !== null && {
+        blob: new DiskBlob(partsPath(dataDir)),
+        consensus: new SqliteConsensus(consensusPath(dataDir)),
+      }),
+    }),
+    memory: new Shards({ ...common, ...memory }),
+  };
+}
+
+const stores = openStores();
+const responses: Response[] = [];
+let scheduled = false;
+let cancelTick: (() => void) | null = null;
+
+function wake(): void {
+  if (scheduled) return;
+  scheduled = true;
+  setImmediate(turn);
+}
+
+const worker = new ComputeWorker({
+  index: data.index,
+  peers: data.peers,
+  mesh: {
+    send: (to, message) =>
+      (data.peerPorts[to] as MessagePort).postMessage(
+        message,
+        message.kind === 'batch' ? batchBuffers(message.batch) : [],
+      ),
+  },
+  clock: nodeClock,
+  timers: nodeTimers,
+  logger,
+  shards: shardAccess(stores),
+  watch: (shardId, onUpper) => watchUpper(stores, shardId, onUpper),
+  send: (r) => responses.push(r),
+  onWake: wake,
+  incarnation: data.incarnation,
+});
+
+function turn(): void {
+  scheduled = false;
+  const more = guarded(() => worker.step()) === 'more';
+  flush();
+  if (more) wake();
+  else tickLater();
+}
+
+function tickLater(): void {
+  const ms = worker.nextTickMs;
+  if (ms === null || cancelTick !== null) return;
+  cancelTick = nodeTimers.after(ms, () => {
+    cancelTick = null;
+    wake();
+  });
+}
+
+function flush(): void {
+  if (responses.length === 0) return;
+  const buffers: ArrayBuffer[] = [];
+  for (const r of responses)
+    if (r.kind === 'peekResponse' && r.result.kind === 'rows') buffers.push(...batchBuffers(r.result.batch));
+  post({ kind: 'responses', responses: responses.splice(0) }, [...new Set(buffers)]);
+}
+
+/** A failed assertion of ours ends the replica; the environment hears why, and lives on. */
+function guarded<T>(f: () => T): T | undefined {
+  try {
+    return f();
+  } catch (error) {
+    fail(error);
+    return undefined;
+  }
+}
+
+function fail(error: unknown): void {
+  post({ kind: 'failed', message: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+}
+
+process.on('uncaughtException', fail);
+process.on('unhandledRejection', fail);
+
+for (const [from, peer] of data.peerPorts.entries())
+  peer?.on('message', (message: MeshMessage) => {
+    guarded(() => worker.receive(from, message));
+    wake();
+  });
+
+port.on('message', (message: ToWorker) => {
+  if (message.kind === 'close') {
+    void close();
+    return;
+  }
+  guarded(() => worker.handle(unpackCommand(message.command)));
+  wake();
+});
+
+async function close(): Promise<void> {
+  worker.close();
+  await stores.durable.close();
+  await stores.memory.close();
+  post({ kind: 'closed' });
+  process.exit(0);
+}

@@ -1,0 +1,31 @@
+/** What the environment's thread and a worker thread say to each other, and what a worker is started with. */
+import type { MessagePort } from 'node:worker_threads';
+import type { Response } from '../compute/protocol.ts';
+
+export interface WorkerData {
+  readonly index: number;
+  readonly peers: number;
+  readonly incarnation: string;
+  /** The same for all threads that share pins. */
+  readonly processTag: string;
+  /** Where durable shards are; null: in the memory of the environment. */
+  readonly dataDir: string | null;
+  /** The environment's stores. */
+  readonly durablePort: MessagePort;
+  readonly memoryPort: MessagePort;
+  /** To each other worker, by index; null at the own one. */
+  readonly peerPorts: readonly (MessagePort | null)[];
+}
+
+export type FromWorker =
+  | { readonly kind: 'responses'; readonly responses: readonly Response[] }
+  | {
+      readonly kind: 'log';
+      readonly level: 'debug' | 'info' | 'warn' | 'error';
+      readonly fields: object;
+      readonly message: string;
+    }
+  | { readonly kind: 'failed'; readonly message: string }
+  | { readonly kind: 'closed' };
+
+export type ToWorker = { readonly kind: 'command'; readonly command: unknown } | { readonly kind: 'close' };
