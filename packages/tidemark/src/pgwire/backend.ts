@@ -100,7 +100,7 @@ export interface CopyInOutcome {
   readonly columnFormats: readonly Format[];
   /**
    * Reads the client's chunks (any cut, also inside a row) and gives the tag. The iteration throws if the client
-   * sends CopyFail or leaves; let that pass. Chunks stay valid; reading no further holds the client back.
+   * sends CopyFail or leaves; let that pass. A cancel must end it also while it waits for a chunk. Chunks stay valid; reading no further holds the client back.
    */
   consume(data: AsyncIterable<Uint8Array>): Promise<string>;
 }

@@ -216,6 +216,7 @@ const STATEMENTS: readonly (readonly [RegExp, (match: RegExpExecArray) => Statem
   [/^insert (\d+)$/i, ([, n]) => ({ columns: null, run: () => `INSERT 0 ${n}` })],
   [/^copy t from stdin/i, () => ({ columns: null, run: () => ({ copyIn: collectCopy }) })],
   [/^copy broken from stdin/i, () => ({ columns: null, run: () => ({ copyIn: rejectCopy }) })],
+  [/^copy patient from stdin/i, () => ({ columns: null, run: () => ({ copyIn: patientCopy }) })],
   [/^copy lazy from stdin/i, () => ({ columns: null, run: () => ({ copyIn: async () => 'COPY 0' }) })],
   [/^copy (\d+) to stdout/i, ([, n]) => ({ columns: null, run: () => ({ copyOut: copyLines(Number(n)) }) })],
   [
@@ -249,6 +250,11 @@ async function collectCopy(data: AsyncIterable<Uint8Array>, session: CannedSessi
   text = text.replace(/\\\.\n$/, '');
   session.backend.copied.push(text);
   return `COPY ${text.split('\n').length - 1}`;
+}
+
+/** Waits for data or a cancel, whichever comes first. */
+async function patientCopy(data: AsyncIterable<Uint8Array>, session: CannedSession): Promise<string> {
+  return Promise.race([collectCopy(data, session), session.stopped]);
 }
 
 async function rejectCopy(data: AsyncIterable<Uint8Array>): Promise<string> {

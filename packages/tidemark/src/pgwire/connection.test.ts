@@ -522,6 +522,19 @@ describe('COPY', () => {
     assert.equal(await client.types('Z', 2), 'GCZTDCZ');
   });
 
+  it('is cancelled while it waits for data, and takes none of what follows', async () => {
+    const client = new WireClient();
+    const { pid, secret } = await keyOf(client);
+    client.send(send.query('copy patient from stdin'), send.copyData('1\n'));
+    await client.replies('G');
+    await until(() => client.backend.copyChunks === 1, 'the first chunk is read');
+    await cancel(client, pid, secret);
+    assert.equal(await client.types('Z'), 'EZ');
+    client.send(send.copyData('2\n'), send.copyDone(), send.query('select 1'));
+    assert.equal(await client.types('Z'), 'TDCZ');
+    assert.equal(client.backend.copyChunks, 1);
+  });
+
   it('ends the connection at a message that does not belong there', async () => {
     const client = await WireClient.ready();
     client.send(send.query('copy t from stdin'), send.query('select 1'));
@@ -732,6 +745,7 @@ describe('limits and order', () => {
       [message(81, Buffer.from('no end')), '08P01'],
       [message(83, 0), '08P01'],
       [send.password('late'), '08P01'],
+      [Buffer.concat([send.flush(), bytes(200, { long: 4 })]), '08P01'],
       [message(80, 'name', 'text', { short: 9 }), '08P01'],
     ] as const) {
       const client = await WireClient.ready();
@@ -743,6 +757,27 @@ describe('limits and order', () => {
       assert.equal(fields(replies[0])['S'], 'FATAL');
       assert.equal(client.backend.open.size, 0);
     }
+  });
+
+  it('ends it at an unknown message also while it skips to Sync', async () => {
+    const client = await WireClient.ready();
+    client.send(send.parse('nonsense'), send.parse('select 1'), bytes(200, { long: 4 }), send.sync());
+    await client.finished;
+    const replies = client.take();
+    assert.deepEqual(
+      replies.map((reply) => fields(reply)['S']),
+      ['ERROR', 'FATAL'],
+    );
+  });
+
+  it('outlives a session that fails to close', async () => {
+    const client = await WireClient.ready();
+    client.backend.sessions[0].close = () => {
+      throw new TypeError('x is not a function');
+    };
+    client.connection.disconnected();
+    await client.finished;
+    assert.equal(client.registry.size, 0);
   });
 
   it('ends at Terminate, whatever follows', async () => {

@@ -141,7 +141,12 @@ export class Connection implements Client {
   #closeSession(): void {
     const session = this.#session;
     this.#session = null;
-    session?.close();
+    try {
+      session?.close();
+    } catch (error) {
+      // Called from events of the transport, where a throw would end the process.
+      this.#options.logger.error({ error }, 'a session failed to close');
+    }
   }
 }
 

@@ -32,6 +32,13 @@ import {
 import { readBind, readExecute, readParse, readQuery, readTarget } from './requests.ts';
 import { Disconnected, type WireStream } from './wire-stream.ts';
 
+/** What may follow an error before Sync; anything else means that the stream is out of step. */
+const SKIPPED: ReadonlySet<number> = new Set(
+  Object.values(FRONTEND).filter((type) => type !== FRONTEND.password),
+);
+
+const invalidType = (type: number): FatalError => violation(`invalid frontend message type ${type}`);
+
 /** How an outcome is sent: only a simple query describes its rows, only Execute limits them. */
 interface Execution {
   readonly describe: boolean;
@@ -75,6 +82,7 @@ export class Serving {
       if (type === FRONTEND.terminate) return;
       if (type === FRONTEND.sync) await this.#sync();
       else if (!this.#skipping) await this.#message(type);
+      else if (!SKIPPED.has(type)) throw invalidType(type);
     }
   }
 
@@ -133,7 +141,7 @@ export class Serving {
         return;
       }
       default:
-        throw violation(`invalid frontend message type ${type}`);
+        throw invalidType(type);
     }
   }
 
