@@ -6,7 +6,7 @@
  * What fails on the serving side fails on the calling side with the same SqlError. When the port ends, `close` of
  * the serving side lets go of the pins that the other side held.
  */
-import { AssertionError } from '../base/assert.ts';
+import { AssertionError, assert } from '../base/assert.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
 import type { Blob } from './blob.ts';
 import type { CasMode, CasOp, CasResult, Consensus, Seqno, Versioned } from './consensus.ts';
@@ -65,7 +65,16 @@ export interface RemoteStores extends Stores {
 
 type Handlers = { readonly [M in Method]: (...args: Calls[M]['args']) => Promise<unknown> };
 
-function handlersOf({ blob, consensus, pins, reads }: RemoteStores): Handlers {
+/** What is served; without `reads`, asking for a reading is a bug of the other side. */
+export interface ServedStores extends Stores {
+  readonly reads?: ReadFeed;
+}
+
+function handlersOf({ blob, consensus, pins, reads }: ServedStores): Handlers {
+  const feed = (): ReadFeed => {
+    assert(reads !== undefined, 'readings are asked of a side that serves them');
+    return reads;
+  };
   return {
     get: (key) => blob.get(key),
     put: (key, bytes) => blob.put(key, bytes),
@@ -78,8 +87,8 @@ function handlersOf({ blob, consensus, pins, reads }: RemoteStores): Handlers {
     listKeys: (prefix) => consensus.list(prefix),
     pin: (keys) => pins.pin(keys),
     pinned: (keys) => pins.pinned(keys),
-    nextStep: (readId, spec, worker) => reads.next(readId, spec, worker),
-    closeRead: (readId) => reads.close(readId),
+    nextStep: async (readId, spec, worker) => feed().next(readId, spec, worker),
+    closeRead: async (readId) => feed().close(readId),
   };
 }
 
@@ -117,7 +126,7 @@ class CountedPins implements Pins {
 }
 
 /** Serves `stores` to the other end of the port. */
-export function serveStores(port: StorePort, stores: RemoteStores): { close(): void } {
+export function serveStores(port: StorePort, stores: ServedStores): { close(): void } {
   const { watch } = stores;
   const pins = new CountedPins(stores.pins);
   const subscriptions = new Map<string, () => void>();
