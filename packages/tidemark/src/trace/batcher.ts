@@ -62,6 +62,7 @@ export class Batcher {
   /** Takes a batch; what was pushed before must have been absorbed, and nothing is being sealed. */
   push(batch: Batch): void {
     assert(this.#sealing === undefined, 'a batch is pushed while nothing is being sealed');
+    if (batch.length === 0) return;
     this.#account(batch, 1);
     const { min, max } = timeRange(batch);
     if (this.#builder.length === 0 && min === max) this.#horizon = max;

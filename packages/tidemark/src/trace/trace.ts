@@ -129,6 +129,10 @@ export class Trace {
       `a batch at ${batch.lower} follows a trace sealed up to ${this.#upper}`,
     );
     assert(batch.upper > batch.lower, `a batch ends at ${batch.upper} after it begins at ${batch.lower}`);
+    assert(
+      batch.length === 0 || (batch.minTime >= batch.lower && batch.maxTime < batch.upper),
+      `a batch [${batch.lower}, ${batch.upper}) holds times from ${batch.minTime} to ${batch.maxTime}`,
+    );
     this.#upper = batch.upper;
     if (batch.upper === EMPTY) this.#writer = 'finished';
     if (this.#spine.open) {
