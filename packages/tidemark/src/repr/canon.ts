@@ -8,6 +8,7 @@ import { datumAt, pushDatum } from './datum.ts';
 import { canonInterval, decodeInterval, encodeInterval, type Interval } from './interval.ts';
 import { canonJson } from './json.ts';
 import { canonNumeric, decodeNumeric, encodeNumeric, type Numeric } from './numeric.ts';
+import { trimPadding } from './text.ts';
 import { type Datum, needsCanon, type SqlType } from './types.ts';
 
 export function canonColumn(type: SqlType, c: Column): Column {
@@ -63,7 +64,7 @@ export function canonDatum(type: SqlType, d: Datum): Datum {
     case 'interval':
       return canonInterval(d as Interval);
     case 'bpchar':
-      return (d as string).replace(/ +$/, '');
+      return trimPadding(d as string);
     case 'jsonb':
       return canonJson(d as string);
     case 'array': {

@@ -30,7 +30,7 @@ import {
   parseNumeric,
 } from './numeric.ts';
 import { INT_RANGE, outOfRange } from './scalars.ts';
-import { truncateBytes } from './text.ts';
+import { trimPadding, truncateBytes } from './text.ts';
 import { type Datum, TYPES, type TypeName, type } from './types.ts';
 import { encodeBinary } from './wire.ts';
 
@@ -274,7 +274,7 @@ function* jsonRows(): Generator<CastRow> {
 // --- text family
 
 const same = (d: Datum): Datum => d;
-const unpad = (d: Datum): Datum => (d as string).replace(/ +$/, '');
+const unpad = (d: Datum): Datum => trimPadding(d as string);
 const toName = (d: Datum): Datum => truncateBytes(d as string, 63);
 const firstChar = (d: Datum): Datum => truncateBytes(d as string, 1);
 

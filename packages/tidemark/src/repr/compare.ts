@@ -8,7 +8,7 @@ import { decodeValue } from './datum.ts';
 import { compareInterval, decodeInterval, type Interval } from './interval.ts';
 import { compareJson } from './json.ts';
 import { compareNumeric, decodeNumeric, type Numeric } from './numeric.ts';
-import { compareBytes, compareText, textAt } from './text.ts';
+import { compareBytes, compareText, textAt, trimPadding } from './text.ts';
 import { type Datum, kindOf, type SqlType } from './types.ts';
 
 /** Negative, zero or positive; for cells that are not NULL. */
@@ -92,8 +92,6 @@ export function comparator(type: SqlType): CellComparator {
   return kind === 'i64' ? byI64 : kind === 'bytes' ? byBytes : byNumber;
 }
 
-const trimEnd = (s: string): string => s.replace(/ +$/, '');
-
 /** The same order over datums, for literals and elements; not NULL. */
 export function datumComparator(type: SqlType): (a: Datum, b: Datum) => number {
   switch (type.name) {
@@ -104,7 +102,7 @@ export function datumComparator(type: SqlType): (a: Datum, b: Datum) => number {
     case 'jsonb':
       return (a, b) => compareJson(a as string, b as string);
     case 'bpchar':
-      return (a, b) => compareText(trimEnd(a as string), trimEnd(b as string));
+      return (a, b) => compareText(trimPadding(a as string), trimPadding(b as string));
     case 'bytea':
       return (a, b) => {
         const x = a as Uint8Array;
@@ -232,5 +230,20 @@ function valueComparator(key: SortKey): (i: number, j: number) => number {
     if (safe) return (i, j) => sign * (d[i]! - d[j]!);
   }
   const compare = comparator(key.type);
-  return (i, j) => sign * compare(c, i, c, j);
+  if (compare !== byBytes) return (i, j) => sign * compare(c, i, c, j);
+  const prefix = prefixes(c);
+  return (i, j) => sign * (prefix[i]! - prefix[j]! || byBytes(c, i, c, j));
+}
+
+/** The first six bytes of each cell as one exact double; where two differ, they order as the cells do. */
+function prefixes(c: Column): Float64Array {
+  const out = new Float64Array(c.length);
+  for (let i = 0; i < out.length; i++) {
+    const from = c.offsets[i]!;
+    const to = c.offsets[i + 1]!;
+    let v = 0;
+    for (let k = 0; k < 6; k++) v = v * 256 + (from + k < to ? c.values[from + k]! : 0);
+    out[i] = v;
+  }
+  return out;
 }

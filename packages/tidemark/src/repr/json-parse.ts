@@ -314,7 +314,12 @@ function compareUnsigned(a: string, b: string): number {
 }
 
 /** Without the zeros that end a fraction. */
-export const trimNumberText = (s: string): string => (s.includes('.') ? s.replace(/\.?0+$/, '') : s);
+export function trimNumberText(s: string): string {
+  if (!s.includes('.')) return s;
+  let to = s.length;
+  while (s.charCodeAt(to - 1) === 48) to--;
+  return s.slice(0, s.charCodeAt(to - 1) === 46 ? to - 1 : to);
+}
 
 /** Order of keys: the shorter in bytes first. */
 export function compareKeys(a: string, b: string): number {

@@ -161,9 +161,17 @@ function parseShort(text: string): Numeric | null {
   return new Numeric(negative && v !== 0 ? -v : v, null, point < 0 ? 0 : n - 1 - point);
 }
 
-const SPACE = /^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g;
-/** Without the white space that PostgreSQL's input functions skip. */
-export const trimSpace = (s: string): string => s.replace(SPACE, '');
+/** Blank, or tab to carriage return. */
+const isSpace = (c: number): boolean => c === 32 || (c >= 9 && c <= 13);
+
+/** Without the white space that PostgreSQL's input functions skip; a regular expression would be quadratic here. */
+export function trimSpace(s: string): string {
+  let from = 0;
+  let to = s.length;
+  while (from < to && isSpace(s.charCodeAt(from))) from++;
+  while (to > from && isSpace(s.charCodeAt(to - 1))) to--;
+  return s.slice(from, to);
+}
 
 function parseLong(text: string): Numeric {
   const s = trimSpace(text);

@@ -1,4 +1,4 @@
-/** What oracle.test.ts asks PostgreSQL about. */
+/** What oracle.test.ts asks PostgreSQL about: literals only, one a line as the formatter has them. */
 
 const INTS = [
   '0',
@@ -279,7 +279,14 @@ export const INPUTS: Readonly<Record<string, readonly string[]>> = {
   ],
   timestamp: STAMPS,
   timestamptz: STAMPS,
-  'timestamp(0)': ['2020-01-01 12:34:56.5', '2020-01-01 12:34:56.499999', '1960-01-01 12:34:56.5'],
+  'timestamp(0)': [
+    '2020-01-01 12:34:56.5',
+    '2020-01-01 12:34:56.499999',
+    '1960-01-01 12:34:56.5',
+    '1990-01-01 12:34:56.5',
+    '1990-01-01 12:34:56.500001',
+    'infinity',
+  ],
   'timestamptz(3)': ['2020-01-01 12:34:56.0005', '2020-01-01 12:34:56.0004'],
   interval: [
     '0',

@@ -314,3 +314,11 @@ test('types: names, OIDs, keys', () => {
   assert.ok(!needsCanon({ name: 'record', fields: [type('int4')] }));
   assert.ok(!needsCanon({ name: 'numeric', typmod: (10 << 16) | 2 }));
 });
+
+test('inner white space costs no more than its length', () => {
+  // A trailing-space pattern that backtracks needs minutes for this; the test would run into its time limit.
+  const far = `1${' '.repeat(400_000)}x`;
+  assert.throws(() => parseText(type('int4'), far), fails('22P02', /invalid input syntax/));
+  assert.equal(cast(type('bpchar'), type('text'), `${far}  `), far);
+  assert.throws(() => parseText(type('numeric'), far), fails('22P02', /invalid input syntax/));
+});

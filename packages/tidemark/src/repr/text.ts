@@ -71,6 +71,13 @@ export function truncateChars(s: string, n: number): string {
   return s.slice(0, p);
 }
 
+/** Without the spaces at the end, which `char(n)` does not count. */
+export function trimPadding(s: string): string {
+  let to = s.length;
+  while (to > 0 && s.charCodeAt(to - 1) === 32) to--;
+  return s.slice(0, to);
+}
+
 /** The longest prefix of whole characters in at most `n` UTF-8 bytes (`name` keeps 63). */
 export function truncateBytes(s: string, n: number): string {
   if (s.length * 3 <= n) return s;

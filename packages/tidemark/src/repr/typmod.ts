@@ -4,6 +4,7 @@ import { isInfinite } from './datetime.ts';
 import { applyNumericTypmod, type Numeric } from './numeric.ts';
 import { charLength, truncateChars } from './text.ts';
 import { type Datum, type SqlType, typeToString } from './types.ts';
+import { PG_EPOCH_MICROS } from './wire.ts';
 
 /**
  * The value as the type with its typmod holds it. An explicit cast cuts text that is too long; an assignment only
@@ -23,9 +24,13 @@ export function applyTypmod(type: SqlType, d: Datum, explicit: boolean): Datum {
       return missing > 0 ? s + ' '.repeat(missing) : s;
     }
     case 'time':
+      return roundTime(d as bigint, typmod);
     case 'timestamp':
     case 'timestamptz':
-      return roundTime(d as bigint, typmod);
+      // A tie goes away from PostgreSQL's zero, which is the year 2000.
+      return isInfinite(d as bigint)
+        ? d
+        : PG_EPOCH_MICROS + roundTime((d as bigint) - PG_EPOCH_MICROS, typmod);
     default:
       return d;
   }
@@ -41,7 +46,7 @@ function fit(type: SqlType, s: string, n: number, explicit: boolean): string {
 
 /** µs rounded to `digits` decimals of a second, half away from zero. */
 function roundTime(t: bigint, digits: number): bigint {
-  if (digits >= 6 || isInfinite(t)) return t;
+  if (digits >= 6) return t;
   const unit = 10n ** BigInt(6 - digits);
   const half = t < 0n ? -unit / 2n : unit / 2n;
   return ((t + half) / unit) * unit;
