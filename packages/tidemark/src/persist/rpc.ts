@@ -6,13 +6,12 @@
  * What fails on the serving side fails on the calling side with the same SqlError. When the port ends, `close` of
  * the serving side lets go of the pins that the other side held.
  */
-import { AssertionError, assert } from '../base/assert.ts';
+import { AssertionError } from '../base/assert.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
 import type { Blob } from './blob.ts';
 import type { CasMode, CasOp, CasResult, Consensus, Seqno, Versioned } from './consensus.ts';
 import type { Pins } from './pins.ts';
 import type { Stores } from './shards.ts';
-import type { ReadFeed, SharedReadSpec, SharedStep } from './shared-read.ts';
 import type { ShardNotice, ShardWatch } from './watch.ts';
 
 /** Both ends of a worker's channel, or one end of a MessageChannel; delivers in order. */
@@ -35,8 +34,6 @@ interface Calls {
   listKeys: { args: [prefix: string]; answer: string[] };
   pin: { args: [keys: readonly string[]]; answer: undefined };
   pinned: { args: [keys: readonly string[]]; answer: string[] };
-  nextStep: { args: [readId: string, spec: SharedReadSpec, worker: number]; answer: SharedStep | null };
-  closeRead: { args: [readId: string]; answer: undefined };
 }
 type Method = keyof Calls;
 
@@ -58,23 +55,9 @@ interface WireError {
   readonly hint: string | undefined;
 }
 
-/** What a thread without stores of its own works with. */
-export interface RemoteStores extends Stores {
-  readonly reads: ReadFeed;
-}
-
 type Handlers = { readonly [M in Method]: (...args: Calls[M]['args']) => Promise<unknown> };
 
-/** What is served; without `reads`, asking for a reading is a bug of the other side. */
-export interface ServedStores extends Stores {
-  readonly reads?: ReadFeed;
-}
-
-function handlersOf({ blob, consensus, pins, reads }: ServedStores): Handlers {
-  const feed = (): ReadFeed => {
-    assert(reads !== undefined, 'readings are asked of a side that serves them');
-    return reads;
-  };
+function handlersOf({ blob, consensus, pins }: Omit<Stores, 'watch'>): Handlers {
   return {
     get: (key) => blob.get(key),
     put: (key, bytes) => blob.put(key, bytes),
@@ -87,8 +70,6 @@ function handlersOf({ blob, consensus, pins, reads }: ServedStores): Handlers {
     listKeys: (prefix) => consensus.list(prefix),
     pin: (keys) => pins.pin(keys),
     pinned: (keys) => pins.pinned(keys),
-    nextStep: async (readId, spec, worker) => feed().next(readId, spec, worker),
-    closeRead: async (readId) => feed().close(readId),
   };
 }
 
@@ -126,7 +107,7 @@ class CountedPins implements Pins {
 }
 
 /** Serves `stores` to the other end of the port. */
-export function serveStores(port: StorePort, stores: ServedStores): { close(): void } {
+export function serveStores(port: StorePort, stores: Stores): { close(): void } {
   const { watch } = stores;
   const pins = new CountedPins(stores.pins);
   const subscriptions = new Map<string, () => void>();
@@ -186,7 +167,7 @@ function toWire(e: unknown): WireError {
 }
 
 /** The stores that the other end of the port serves. After `close`, what is still asked fails. */
-export function remoteStores(port: StorePort): RemoteStores & { close(): void } {
+export function remoteStores(port: StorePort): Stores & { close(): void } {
   const client = new StoreClient(port);
   return { ...client.stores(), close: () => client.close() };
 }
@@ -238,7 +219,7 @@ class StoreClient {
     }
   }
 
-  stores(): RemoteStores {
+  stores(): Stores {
     const blob: Blob = {
       get: (key) => this.#call('get', key),
       put: (key, bytes) => this.#call('put', key, compact(bytes)),
@@ -266,11 +247,7 @@ class StoreClient {
       publish: (notices) => this.#post({ t: 'publish', notices }),
       subscribe: (shardId, listener) => this.#subscribe(shardId, listener),
     };
-    const reads: ReadFeed = {
-      next: (readId, spec, worker) => this.#call('nextStep', readId, spec, worker),
-      close: (readId) => this.#call('closeRead', readId),
-    };
-    return { blob, consensus, pins, watch, reads };
+    return { blob, consensus, pins, watch };
   }
 
   #subscribe(shardId: string, listener: (notice: ShardNotice) => void): () => void {

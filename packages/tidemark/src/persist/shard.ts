@@ -12,9 +12,9 @@
  * Invariants: the upper and the since never go back; an acknowledged append is there exactly once, after any
  * crash; between since and upper every time reads as the sum of the appends up to it.
  *
- * Workers share a shard by sharing *one* listing or listen: one of them lists, all read their parts
- * (`SharedRead`). Each listing for itself would not do: compaction may stand between two listings, and then the
- * shares of one do not complement those of the other.
+ * Workers share a shard by sharing *one* listing or listen: one of them lists, each reads its share of the parts
+ * (`shareOf`). Each listing for itself would not do: compaction may stand between two listings, and then the shares
+ * of one do not complement those of the other.
  */
 import type { Frontier, Timestamp } from '../time/timestamp.ts';
 import { inlinePressure, planCompaction } from './compact.ts';

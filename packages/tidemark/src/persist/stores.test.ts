@@ -11,7 +11,6 @@ import { FENCE, memoryShards, readAll, rows, SCHEMA, TestRandom } from './fixtur
 import { MemoryPins } from './pins.ts';
 import { remoteStores, type StorePort, serveStores } from './rpc.ts';
 import type { Stores } from './shards.ts';
-import { type SharedReadSpec, SharedReads } from './shared-read.ts';
 import { MemoryWatch } from './watch.ts';
 
 const none = async () => undefined;
@@ -32,7 +31,7 @@ function remote(stores: Partial<Stores> = {}) {
     ...stores,
   };
   const here = memoryShards({ ...base, pollMs: 1e9, inlineMaxBytes: 0 });
-  const local = { ...base, here, reads: new SharedReads(here) };
+  const local = { ...base, here };
   const { port1, port2 } = new MessageChannel();
   const server = serveStores(wrap(port1), local);
   const there = remoteStores(wrap(port2));
@@ -80,44 +79,5 @@ test('a reader behind a port hears of an append, and pins what it reads until it
   assert.deepEqual(await local.pins.pinned(keys), keys);
   server.close();
   assert.deepEqual(await local.pins.pinned(keys), []);
-  await end();
-});
-
-test('workers behind a port share one reading: every update once, each step when all are done', async () => {
-  const { local, there, end } = remote();
-  const shard = await local.here.create('u1', { schema: SCHEMA, since: 0, fence: FENCE });
-  const append = (t: number) =>
-    shard.compareAndAppend(FENCE, { updates: [rows([[t, t, 1]])], expectedUpper: t, newUpper: t + 1 });
-  for (let t = 0; t < 10; t++) await append(t);
-  const spec: SharedReadSpec = { shardId: 'u1', asOf: 6, workers: 3 };
-  const feeds = [local.reads, there.reads, there.reads];
-  const far = memoryShards({ ...there, random: new TestRandom(2) });
-  const steps = () => Promise.all(feeds.map((f, worker) => f.next('r', spec, worker)));
-  const read = async (all: Awaited<ReturnType<typeof steps>>) =>
-    (await Promise.all(all.map((s) => readAll(far, s!.parts)))).flat().sort((a, b) => a[0] - b[0]);
-  const first = await steps();
-  assert.deepEqual(
-    first.map((s) => [s!.snapshot, s!.upper, s!.totalRows]),
-    Array(3).fill([true, 7, 7]),
-  );
-  assert.ok(first.every((s) => s!.parts.length >= 2));
-  // Compaction in between does not disturb the shares.
-  for (let t = 10; t < 20; t++) await append(t);
-  await shard.maintain();
-  assert.deepEqual(
-    await read(first),
-    [0, 1, 2, 3, 4, 5, 6].map((v) => [v, 6, 1]),
-  );
-  const second = await steps();
-  assert.deepEqual(
-    await read(second),
-    Array.from({ length: 13 }, (_, i) => [i + 7, i + 7, 1]),
-  );
-  const waiting = Promise.allSettled([feeds[0]!.next('r', spec, 0), feeds[1]!.next('r', spec, 1)]);
-  await there.reads.close('r');
-  for (const w of await waiting)
-    assert.equal(w.status === 'rejected' && (w.reason as SqlError).code, 'query_canceled');
-  await assert.rejects(feeds[2]!.next('r', spec, 2), (e: SqlError) => e.code === 'query_canceled');
-  assert.deepEqual(await local.pins.pinned(await local.blob.list('')), []);
   await end();
 });
