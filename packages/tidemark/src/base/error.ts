@@ -11,6 +11,7 @@ export const SQLSTATE = {
   protocol_violation: '08P01',
   feature_not_supported: '0A000',
   cardinality_violation: '21000',
+  data_exception: '22000',
   string_data_right_truncation: '22001',
   substring_error: '22011',
   null_value_not_allowed: '22004',

@@ -57,7 +57,7 @@ export class Compiler {
         const b = new ColumnBuilder(kindOf(expr.type), 1);
         pushDatum(expr.type, b, expr.value);
         const column = b.finish();
-        const bits = `${column.validity === null ? 'v' : 'n'}${column.values.join()}`;
+        const bits = `${column.validity === null ? 'v' : 'n'}${new Uint8Array(column.values.buffer).join()}`;
         return this.#constant(`l${typeKey(expr.type)}:${bits}`, expr.type, constantVec(column));
       }
       case 'error':

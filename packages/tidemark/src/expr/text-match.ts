@@ -87,10 +87,8 @@ export function likeEscape(pattern: string, escape: string): string {
   for (let i = 0; i < chars.length; i++) {
     const c = chars[i]!;
     if (e !== '' && c === e) {
-      if (i + 1 === chars.length)
-        throw new SqlError('invalid_escape_sequence', 'LIKE pattern must not end with escape character');
-      const next = chars[++i]!;
-      out += `\\${next}`;
+      // Nothing may follow at the end of a pattern: matching says so.
+      out += `\\${chars[++i] ?? ''}`;
     } else out += c === '\\' ? '\\\\' : c;
   }
   return out;
@@ -171,11 +169,13 @@ function build(pattern: string, flags: string): Regex {
   }
 }
 
-/** Escapes that PostgreSQL writes differently: word boundaries, the end of the text. */
+/** Escapes that PostgreSQL writes differently: word boundaries, backspace, a backslash, the end of the text. */
 function translate(pattern: string): string {
   return pattern.replace(/\\([\s\S])/g, (whole, c: string) => {
     if (c === 'y' || c === 'm' || c === 'M') return '\\b';
     if (c === 'Y') return '\\B';
+    if (c === 'b') return '\\x08';
+    if (c === 'B') return '\\\\';
     if (c === 'Z') return '\\z';
     return whole;
   });

@@ -2,12 +2,14 @@
 import { SqlError } from '../../base/error.ts';
 import {
   addNumeric,
+  compareNumeric,
   divNumeric,
   modNumeric,
   mulNumeric,
   type Numeric,
   negNumeric,
   subNumeric,
+  truncNumeric,
 } from '../../repr/numeric.ts';
 import { powerNumeric } from '../../repr/numeric-functions.ts';
 import type { FunctionDef, Pattern } from '../functions.ts';
@@ -60,8 +62,15 @@ const floats: FunctionDef[] = OPS.flatMap((op) =>
     : [
         binary(op, 'float4', floatArithmetic(op, true)),
         binary(op, 'float8', floatArithmetic(op, false)),
+        // A float4 is a double in its column, so a mixed pair needs no cast; an integer beside one goes to float8.
+        mixed(op, 'float4', 'float8'),
+        mixed(op, 'float8', 'float4'),
       ],
 );
+
+function mixed(op: Exclude<Arithmetic, 'mod'>, a: 'float4' | 'float8', b: 'float4' | 'float8'): FunctionDef {
+  return define(`${op}_${a}_${b}`, SYMBOL[op], [a, b], 'float8', floatArithmetic(op, false), `${VERB[op]}.`, FAILS);
+}
 
 function binary(op: Arithmetic, t: Pattern, kernel: FunctionDef['kernel']): FunctionDef {
   return define(`${op}_${t}_${t}`, SYMBOL[op], [t, t], t, kernel, `${VERB[op]}.`, FAILS);
@@ -107,14 +116,11 @@ export function power(x: number, y: number): number {
   if (Number.isNaN(y)) return x === 1 ? 1 : y;
   if (x === 0 && y < 0)
     throw new SqlError('invalid_argument_for_power_function', 'zero raised to a negative power is undefined');
-  if (x < 0 && Number.isFinite(x) && Number.isFinite(y) && Math.floor(y) !== y)
-    throw new SqlError(
-      'invalid_argument_for_power_function',
-      'a negative number raised to a non-integer power yields a complex result',
-    );
+  if (x < 0 && Number.isFinite(y) && Math.floor(y) !== y) throw complexPower();
   // JavaScript makes 1 ^ Infinity a NaN.
   if (x === 1 || (x === -1 && !Number.isFinite(y))) return 1;
-  return checkFloat(x ** y, !Number.isFinite(x) || !Number.isFinite(y), x === 0 || !Number.isFinite(y));
+  const infinite = !Number.isFinite(x) || !Number.isFinite(y);
+  return checkFloat(x ** y, infinite, x === 0 || infinite);
 }
 
 /** An infinite or vanished result is an error unless an argument was infinite, or zero. */
@@ -124,6 +130,18 @@ export function checkFloat(v: number, mayBeInfinite: boolean, mayBeZero: boolean
   if (v === 0 && !mayBeZero) throw new SqlError('numeric_value_out_of_range', 'value out of range: underflow');
   return v;
 }
+
+function numericPower(a: Numeric, b: Numeric): Numeric {
+  // An infinite base does not excuse a fractional exponent.
+  if (!a.finite && !a.isNaN && a.sign < 0 && b.finite && compareNumeric(truncNumeric(b), b) !== 0) throw complexPower();
+  return powerNumeric(a, b);
+}
+
+const complexPower = (): SqlError =>
+  new SqlError(
+    'invalid_argument_for_power_function',
+    'a negative number raised to a non-integer power yields a complex result',
+  );
 
 const powers: FunctionDef[] = ['^', 'power', 'pow'].flatMap((name) => {
   const prefix = name === '^' ? 'pow_op' : name;
@@ -142,7 +160,7 @@ const powers: FunctionDef[] = ['^', 'power', 'pow'].flatMap((name) => {
       name,
       ['numeric', 'numeric'],
       'numeric',
-      ([a, b]) => powerNumeric(a, b),
+      ([a, b]) => numericPower(a, b),
       'The first raised to the power of the second.',
       FAILS,
     ),

@@ -72,13 +72,13 @@ function concatArrays(a: SqlArray | null, b: SqlArray | null): SqlArray | null {
 function append(a: SqlArray | null, x: Datum): SqlArray {
   if (a === null || a.dims.length === 0) return SqlArray.of([x]);
   if (a.dims.length > 1)
-    throw new SqlError('array_subscript_error', 'argument must be empty or one-dimensional array');
+    throw new SqlError('data_exception', 'argument must be empty or one-dimensional array');
   return new SqlArray([a.dims[0]! + 1], a.lowers, [...a.items, x]);
 }
 function prepend(x: Datum, a: SqlArray | null): SqlArray {
   if (a === null || a.dims.length === 0) return SqlArray.of([x]);
   if (a.dims.length > 1)
-    throw new SqlError('array_subscript_error', 'argument must be empty or one-dimensional array');
+    throw new SqlError('data_exception', 'argument must be empty or one-dimensional array');
   return new SqlArray([a.dims[0]! + 1], a.lowers, [x, ...a.items]);
 }
 
@@ -435,7 +435,8 @@ export const ARRAYS: readonly FunctionDef[] = [
       if (a === null) return null;
       if (a.dims.length > 1) throw notOneDimension('removing elements');
       const equal = equalityOf(elementType(c.argTypes));
-      return SqlArray.of((a as SqlArray).items.filter((y) => !equal(y, x)));
+      const items = (a as SqlArray).items.filter((y) => !equal(y, x));
+      return items.length === 0 ? EMPTY_ARRAY : new SqlArray([items.length], a.lowers, items);
     },
     'Without the elements equal to the second argument.',
     LOOSE_FAILS,

@@ -82,7 +82,19 @@ const comparisons: FunctionDef[] = OPS.flatMap((op) =>
   ),
 );
 
-/** `!=` is parsed as `<>`; the kernel that compares two values of a type. */
+/** float4 and float8 are doubles in their columns alike. */
+const mixed: FunctionDef[] = OPS.flatMap((op) =>
+  (
+    [
+      ['float4', 'float8'],
+      ['float8', 'float4'],
+    ] as const
+  ).map(([a, b]) =>
+    define(`${op}_${a}_${b}`, COMPARISONS[op].symbol, [a, b], 'bool', compareFloats(op), COMPARISONS[op].doc),
+  ),
+);
+
+/** The kernel that compares two values of a type. */
 const equalityOf = (t: SqlType): Kernel => FAST[t.name as Pattern]?.('eq') ?? compareCells('eq', comparator(t));
 
 const isDistinct: Kernel = (call) => {
@@ -167,4 +179,4 @@ const tests: FunctionDef[] = [
   ),
 ];
 
-export const COMPARISON: readonly FunctionDef[] = [...comparisons, ...tests];
+export const COMPARISON: readonly FunctionDef[] = [...comparisons, ...mixed, ...tests];

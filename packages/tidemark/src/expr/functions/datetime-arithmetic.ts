@@ -27,7 +27,7 @@ import {
   makeInterval,
 } from '../../repr/interval.ts';
 import { unitOf } from '../../repr/interval-parse.ts';
-import { Numeric, numericFromBig, numericFromInt } from '../../repr/numeric.ts';
+import { divRound, Numeric, numericFromBig, numericFromInt } from '../../repr/numeric.ts';
 import type { TimeZone } from '../../repr/time-zone.ts';
 import { TYPES } from '../../repr/types.ts';
 
@@ -95,8 +95,8 @@ export function ageOf(a: Moment, b: Moment): Interval {
     days--;
   }
   while (days < 0) {
-    // The month of the earlier (for a negative age, of the later) date lends its days.
-    days += later ? daysInMonth(y.year, y.month) : daysInMonth(x.year, x.month);
+    // The month of the earlier date lends its days.
+    days += daysInMonth(y.year, y.month);
     months--;
   }
   return later ? makeInterval(months, days, micros) : makeInterval(-months, -days, -micros);
@@ -215,10 +215,10 @@ export function extract(text: string, kind: Exclude<DateKind, 'interval'>, v: bi
   if (field === undefined) throw notRecognized(unit, kind);
   if (kind === 'time') return timeExtract(field, unit, Number(v));
   const zonedField = field.startsWith('timezone');
-  if (zonedField && kind !== 'timestamptz') throw notSupported(unit, kind);
   if (kind === 'date') return dateExtract(field, unit, v as number);
   const t = v as bigint;
   if (isInfinite(t)) return infiniteField(field, t > 0n);
+  if (zonedField && kind !== 'timestamptz') throw notSupported(unit, kind);
   const m = kind === 'timestamptz' ? localMoment(t, zone) : toMoment(t);
   if (zonedField) {
     const offset = offsetOf(t, zone);
@@ -228,7 +228,8 @@ export function extract(text: string, kind: Exclude<DateKind, 'interval'>, v: bi
   if (field === 'epoch') return numericFromBig(t, 6);
   if (field === 'julian')
     return numericFromBig(
-      BigInt(m.days + JULIAN_EPOCH) * 10n ** 20n + (BigInt(m.micros) * 10n ** 20n) / BigInt(MICROS_PER_DAY),
+      BigInt(m.days + JULIAN_EPOCH) * 10n ** 20n +
+        divRound(BigInt(m.micros) * 10n ** 20n, BigInt(MICROS_PER_DAY)),
       20,
     );
   return timeField(field, m.micros) ?? dayField(field, m.days)!;
@@ -243,7 +244,7 @@ function timeExtract(field: string, unit: string, t: number): Numeric {
 
 function dateExtract(field: string, unit: string, days: number): Numeric | null {
   if (days === DATE_INFINITY || days === DATE_NEG_INFINITY) {
-    if (timeField(field, 0) !== undefined) throw notSupported(unit, 'date');
+    if (timeField(field, 0) !== undefined || field.startsWith('timezone')) throw notSupported(unit, 'date');
     return infiniteField(field, days > 0);
   }
   if (field === 'epoch') return numericFromBig(BigInt(days) * 86400n, 0);
@@ -305,7 +306,7 @@ function truncUnit(text: string, kind: DateKind): string {
   const field = fieldOf(text);
   const unit = text.toLowerCase();
   if (field === undefined) throw notRecognized(unit, kind);
-  if (FIELDS.has(field)) throw notSupported(unit, kind);
+  if (FIELDS.has(field)) throw field.startsWith('timezone') ? notSupported(unit, kind) : notRecognized(unit, kind);
   return field;
 }
 

@@ -169,9 +169,12 @@ const fields: FunctionDef[] = (['date', 'time', 'timestamp', 'timestamptz', 'int
       ? extractFromInterval(field as string, v as Interval)
       : extract(field as string, t, v as bigint, zoneOf(c));
   const options: Options = { fallible: true, nullable: true, volatility: t === 'timestamptz' ? 'stable' : 'immutable' };
+  // date_part looks at a date as the timestamp of its midnight.
+  const part: RowFunction =
+    t === 'date' ? ([field, d], c) => toDouble(extract(field, 'timestamp', dateToMicros(d), zoneOf(c))) : (a, c) => toDouble(f(a, c));
   return [
     rowFunction(`extract_text_${t}`, 'extract', ['text', t], 'numeric', f, FIELD_DOC, options),
-    rowFunction(`date_part_text_${t}`, 'date_part', ['text', t], 'float8', (a, c) => toDouble(f(a, c)), FIELD_DOC, options),
+    rowFunction(`date_part_text_${t}`, 'date_part', ['text', t], 'float8', part, FIELD_DOC, options),
   ];
 });
 

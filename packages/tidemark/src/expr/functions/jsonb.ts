@@ -106,15 +106,23 @@ const buildObject: RowFunction = (args, { argTypes, context }) => {
 
 const path = (a: SqlArray): string[] | null => (a.items.some((x) => x === null) ? null : (a.items as string[]));
 
+/** Objects merge; whatever is no array beside an array, or beside another kind, counts as one element. */
 function concatJson(a: string, b: string): string {
   const x = jsonTypeof(a);
   const y = jsonTypeof(b);
   if (x === 'object' && y === 'object') return jsonObjectText([...jsonEntries(a), ...jsonEntries(b)]);
-  if ((x === 'object' && y !== 'array') || (y === 'object' && x !== 'array'))
-    throw invalid('invalid concatenation of jsonb objects');
   const items = (t: string, kind: string): string[] => (kind === 'array' ? jsonElements(t) : [t]);
   return jsonArrayText([...items(a, x), ...items(b, y)]);
 }
+
+/** A scalar answers to a position as the array of itself does. */
+function elementAt(j: string, i: number): string | undefined {
+  const kind = jsonTypeof(j);
+  if (kind === 'array' || kind === 'object') return jsonIndex(j, i);
+  return i === 0 || i === -1 ? j : undefined;
+}
+
+type Steps = readonly (string | null)[];
 
 function deleteKeys(text: string, keys: ReadonlySet<string>): string {
   const kind = jsonTypeof(text);
@@ -133,51 +141,66 @@ function deleteIndex(text: string, index: number): string {
   return jsonArrayText(items.filter((_, i) => i !== at));
 }
 
-function deletePath(text: string, steps: readonly string[]): string {
-  const [step, ...rest] = steps;
-  if (step === undefined) return text;
+function deletePath(text: string, steps: Steps, depth = 0): string {
+  if (depth === steps.length) return text;
   const kind = jsonTypeof(text);
+  const last = depth === steps.length - 1;
   if (kind === 'object') {
-    const child = jsonGet(text, step);
+    const key = stepAt(steps, depth);
+    const child = jsonGet(text, key);
     if (child === undefined) return text;
-    if (rest.length === 0) return deleteKeys(text, new Set([step]));
-    return jsonObjectText(jsonEntries(text).map(([k, v]) => [k, k === step ? deletePath(v, rest) : v]));
+    if (last) return deleteKeys(text, new Set([key]));
+    return jsonObjectText(jsonEntries(text).map(([k, v]) => [k, k === key ? deletePath(v, steps, depth + 1) : v]));
   }
   if (kind !== 'array') return text;
-  const i = pathIndex(step);
+  const i = indexAt(steps, depth);
   const items = jsonElements(text);
   const at = i < 0 ? i + items.length : i;
-  if (rest.length === 0) return jsonArrayText(items.filter((_, k) => k !== at));
-  return jsonArrayText(items.map((v, k) => (k === at ? deletePath(v, rest) : v)));
+  if (last) return jsonArrayText(items.filter((_, k) => k !== at));
+  return jsonArrayText(items.map((v, k) => (k === at ? deletePath(v, steps, depth + 1) : v)));
 }
 
-function pathIndex(step: string): number {
-  if (!/^[+-]?\d+$/.test(step.trim())) throw new SqlError('invalid_text_representation', `path element at position 1 is not an integer: "${step}"`);
-  return Number(step);
+function stepAt(steps: Steps, depth: number): string {
+  const step = steps[depth]!;
+  if (step === null) throw new SqlError('null_value_not_allowed', `path element at position ${depth + 1} is null`);
+  return step;
+}
+
+function indexAt(steps: Steps, depth: number): number {
+  const step = stepAt(steps, depth);
+  if (/^\s*[+-]?\d+$/.test(step)) return Number(step);
+  throw new SqlError(
+    'invalid_text_representation',
+    `path element at position ${depth + 1} is not an integer: "${step}"`,
+  );
 }
 
 /** `jsonb_set`: replaces what stands at the path, or adds the last step if `create`. */
-function setPath(text: string, steps: readonly string[], value: string, create: boolean): string {
-  const [step, ...rest] = steps;
-  if (step === undefined) return text;
+function setPath(text: string, steps: Steps, value: string, create: boolean, depth = 0): string {
+  if (depth === steps.length) return text;
   const kind = jsonTypeof(text);
-  const last = rest.length === 0;
+  const last = depth === steps.length - 1;
   if (kind === 'object') {
-    const child = jsonGet(text, step);
+    const key = stepAt(steps, depth);
+    const child = jsonGet(text, key);
     if (child === undefined && !(last && create)) return text;
-    const next = last ? value : setPath(child!, rest, value, create);
-    return jsonObjectText([...jsonEntries(text).filter(([k]) => k !== step), [step, next]]);
+    const next = last ? value : setPath(child!, steps, value, create, depth + 1);
+    return jsonObjectText([...jsonEntries(text).filter(([k]) => k !== key), [key, next]]);
   }
   if (kind !== 'array') return text;
   const items = jsonElements(text);
-  const i = pathIndex(step);
+  const i = indexAt(steps, depth);
   const at = i < 0 ? i + items.length : i;
   if (at < 0 || at >= items.length) {
     if (!(last && create)) return text;
     return jsonArrayText(at < 0 ? [value, ...items] : [...items, value]);
   }
-  return jsonArrayText(items.map((v, k) => (k !== at ? v : last ? value : setPath(v, rest, value, create))));
+  return jsonArrayText(
+    items.map((v, k) => (k !== at ? v : last ? value : setPath(v, steps, value, create, depth + 1))),
+  );
 }
+
+const isEmpty = (j: string): boolean => j === '[]' || j === '{}';
 
 function stripNulls(v: Json): Json {
   if (v instanceof JsonObject) {
@@ -194,7 +217,7 @@ function stripNulls(v: Json): Json {
 const access: readonly FunctionDef[] = (
   [
     ['get', '->', 'text', (j: string, k: string) => jsonGet(j, k), 'The value of a key.'],
-    ['get', '->', 'int4', (j: string, k: number) => jsonIndex(j, k), 'The element at a position, from 0.'],
+    ['get', '->', 'int4', (j: string, k: number) => elementAt(j, k), 'The element at a position, from 0.'],
     [
       'get_path',
       '#>',
@@ -292,7 +315,7 @@ export const JSONB: readonly FunctionDef[] = [
     'jsonb',
     ([j, p]) => {
       if (!['object', 'array'].includes(jsonTypeof(j))) throw invalid('cannot delete path in scalar');
-      return deletePath(j, path(p) ?? []);
+      return isEmpty(j) ? j : deletePath(j, p.items);
     },
     'Without what stands at a path.',
     FAILS,
@@ -371,10 +394,8 @@ export const JSONB: readonly FunctionDef[] = [
       'jsonb',
       ([j, p, v, create]) => {
         if (!['object', 'array'].includes(jsonTypeof(j))) throw invalid('cannot set path in scalar');
-        const steps = path(p);
-        if (steps === null)
-          throw new SqlError('null_value_not_allowed', 'path element at position 1 is null');
-        return setPath(j, steps, v, create ?? true);
+        const adds = create ?? true;
+        return isEmpty(j) && !adds ? j : setPath(j, p.items, v, adds);
       },
       'With another value at a path.',
       FAILS,

@@ -4,6 +4,7 @@ import {
   absNumeric,
   ceilNumeric,
   floorNumeric,
+  NUMERIC_NAN,
   type Numeric,
   numericFromInt,
   quotNumeric,
@@ -39,10 +40,9 @@ const FLOAT_MAPS: readonly [string, (x: number) => number, string][] = [
   ['floor', Math.floor, 'Greatest integer not greater than the argument.'],
   ['round', roundHalfEven, 'Nearest integer; halves to the even one for floats.'],
   ['trunc', Math.trunc, 'The integer part.'],
-  ['sign', (x) => (Number.isNaN(x) ? x : Math.sign(x) + 0), 'Sign: -1, 0 or 1.'],
+  // PostgreSQL calls the sign of NaN 0 for floats.
+  ['sign', (x) => (Number.isNaN(x) ? 0 : Math.sign(x) + 0), 'Sign: -1, 0 or 1.'],
   ['cbrt', Math.cbrt, 'Cube root.'],
-  ['radians', (x) => (x / 180) * Math.PI, 'Degrees to radians.'],
-  ['degrees', (x) => (x / Math.PI) * 180, 'Radians to degrees.'],
   ['atan', Math.atan, 'Inverse tangent.'],
   ['sinh', Math.sinh, 'Hyperbolic sine.'],
   ['cosh', Math.cosh, 'Hyperbolic cosine.'],
@@ -87,6 +87,8 @@ const FLOAT_CHECKED: readonly [string, (x: number) => number, string][] = [
     'Square root.',
   ],
   ['exp', (x) => checkFloat(Math.exp(x), x === Number.POSITIVE_INFINITY, x === Number.NEGATIVE_INFINITY), 'Exponential.'],
+  ['radians', (x) => scaled(x, x * RADIANS), 'Degrees to radians.'],
+  ['degrees', (x) => scaled(x, x / RADIANS), 'Radians to degrees.'],
   ['ln', (x) => logOf(x, Math.log), 'Natural logarithm.'],
   ['log', (x) => logOf(x, Math.log10), 'Logarithm to base 10.'],
   ['log10', (x) => logOf(x, Math.log10), 'Logarithm to base 10.'],
@@ -113,6 +115,9 @@ const FLOAT_CHECKED: readonly [string, (x: number) => number, string][] = [
     'Inverse hyperbolic cosine.',
   ],
 ];
+
+const RADIANS = Math.PI / 180;
+const scaled = (x: number, v: number): number => checkFloat(v, !Number.isFinite(x), x === 0);
 
 function trig(x: number, f: (x: number) => number): number {
   domain(x !== Number.POSITIVE_INFINITY && x !== Number.NEGATIVE_INFINITY);
@@ -173,7 +178,7 @@ const numerics: FunctionDef[] = [
     'log',
     ['numeric', 'numeric'],
     'numeric',
-    ([b, n]) => logNumeric(b, n),
+    ([b, n]) => (b.isNaN || n.isNaN ? NUMERIC_NAN : logNumeric(b, n)),
     'Logarithm to the base of the first.',
     FAILS,
   ),

@@ -158,6 +158,7 @@ function formatType(oid: number | null, typmod: number | null): Datum {
   if (oid === 0) return '-';
   const t = typeByOid(oid);
   if (t === undefined) return '???';
+  if (t.name === 'list') return 'list';
   if (typmod === null || typmod < 0 || t.elem !== undefined) return typeToString(t);
   const offset = ['numeric', 'varchar', 'bpchar'].includes(t.name) ? 4 : 0;
   return typeToString({ ...t, typmod: typmod - offset });

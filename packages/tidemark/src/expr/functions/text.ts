@@ -99,7 +99,7 @@ function translate(s: string, from: string, to: string): string {
 }
 
 function chr(code: number): string {
-  if (code < 0) throw new SqlError('program_limit_exceeded', 'character number must be positive');
+  if (code < 0) throw error('character number must be positive');
   if (code === 0) throw new SqlError('program_limit_exceeded', 'null character not permitted');
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
     throw new SqlError('program_limit_exceeded', `requested character not valid for encoding: ${code}`);
@@ -108,6 +108,7 @@ function chr(code: number): string {
 
 function overlay(s: string, by: string, start: number, length: number): string {
   if (start <= 0) throw new SqlError('substring_error', 'negative substring length not allowed');
+  if (start + length > 0x7fffffff) throw new SqlError('numeric_value_out_of_range', 'integer out of range');
   return cut(s, 0, start - 1) + by + cut(s, start - 1 + length, Number.POSITIVE_INFINITY);
 }
 

@@ -18,7 +18,7 @@ const pad = (n: number, width: number, fill: boolean): string =>
 
 /** Longest first, so that `MONTH` is not read as `MON`. */
 const PATTERN =
-  /FM|TH|th|"(?:[^"\\]|\\.)*"|Y,YYY|YYYY|YYY|YY|Y|IYYY|IYY|IY|HH24|HH12|HH|MI|SSSSS|SSSS|SS|MS|US|FF[1-6]|MONTH|Month|month|MON|Mon|mon|MM|DAY|Day|day|DY|Dy|dy|DDD|DD|D|IDDD|ID|I|WW|W|IW|CC|J|Q|RM|rm|A\.M\.|P\.M\.|a\.m\.|p\.m\.|AM|PM|am|pm|B\.C\.|A\.D\.|BC|AD|bc|ad|TZH|TZM|TZ|tz|OF|[\s\S]/g;
+  /FM|TH|th|"(?:[^"\\]|\\.)*"|Y,YYY|YYYY|YYY|YY|Y|IYYY|IYY|IY|HH24|HH12|HH|MI|SSSSS|SSSS|SS|MS|US|FF[1-6]|MONTH|Month|month|MON|Mon|mon|MM|DAY|Day|day|DY|Dy|dy|DDD|DD|D|IDDD|ID|IW|I|WW|W|CC|J|Q|RM|rm|A\.M\.|P\.M\.|a\.m\.|p\.m\.|AM|PM|am|pm|B\.C\.|A\.D\.|BC|AD|bc|ad|TZH|TZM|TZ|tz|OF|[\s\S]/g;
 
 export function timestampToChar(shown: Shown, template: string): string {
   let out = '';
@@ -113,7 +113,7 @@ function isoParts(days: number): { year: number; week: number } {
   // The ISO year is that of the week's Thursday.
   const thursday = days - isoWeekday(days) + 4;
   const { year } = civilFromDays(thursday);
-  return { year, week: Math.floor((thursday - daysFromCivil(year, 1, 1)) / 7) + 1 };
+  return { year: year > 0 ? year : 1 - year, week: Math.floor((thursday - daysFromCivil(year, 1, 1)) / 7) + 1 };
 }
 
 function datePart(p: string, s: Shown, fill: boolean): string | undefined {
