@@ -235,3 +235,20 @@ export class WireClient implements Transport {
     }
   }
 }
+
+/** The parts of BackendKeyData. */
+export async function keyOf(client: WireClient): Promise<{ pid: number; secret: Buffer }> {
+  client.send(send.startup());
+  const key = (await client.replies('Z')).find((reply) => reply.type === 'K');
+  assert.ok(key !== undefined);
+  return { pid: key.body.readInt32BE(0), secret: key.body.subarray(4) };
+}
+
+/** Sends a cancel request on a connection of its own. */
+export async function cancel(client: WireClient, pid: number, secret: Uint8Array): Promise<void> {
+  const other = new WireClient({ registry: client.registry });
+  other.send(send.cancel(pid, secret));
+  await other.finished;
+  assert.ok(other.ended);
+  assert.deepEqual(other.take(), []);
+}
