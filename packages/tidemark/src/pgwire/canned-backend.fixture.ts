@@ -168,7 +168,7 @@ export class CannedSession implements BackendSession, StatementContext {
 
   #lookup(text: string): Statement {
     for (const [pattern, make] of STATEMENTS) {
-      const match = pattern.exec(text.trim());
+      const match = pattern.exec(text.trim().replace(/;$/, ''));
       if (match !== null) return make(match);
     }
     throw new SqlError('syntax_error', `syntax error at or near "${text.trim()}"`, { position: 1 });

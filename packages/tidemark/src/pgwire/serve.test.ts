@@ -75,6 +75,22 @@ describe('simple queries', () => {
     }
   });
 
+  it('lets a backend send notices while it cleans up after a broken row', async () => {
+    const client = await WireClient.ready();
+    const [session] = client.backend.sessions;
+    const simple = session.simple.bind(session);
+    session.simple = async function* (text) {
+      for await (const outcome of simple(text)) {
+        if (outcome.kind !== 'rows') throw new TypeError('the statement has rows');
+        const close = () =>
+          session.client.notice({ severity: 'NOTICE', code: 'warning', message: 'cleaning up' });
+        yield { ...outcome, close };
+      }
+    };
+    client.send(send.query('bad cell'));
+    assert.equal(await client.types('Z'), 'TDNEZ');
+  });
+
   it('passes notices and settings on', async () => {
     const client = await WireClient.ready();
     client.send(send.query('notice; set cluster c2'));
