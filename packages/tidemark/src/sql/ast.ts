@@ -334,7 +334,7 @@ export interface Cte extends Node {
 }
 export interface WithMutuallyRecursive extends Kind<'withMutuallyRecursive'> {
   readonly limit:
-    | { readonly count: number; readonly then: 'error' | 'return'; readonly pos: number }
+    | { readonly count: number; readonly onReached: 'error' | 'return'; readonly pos: number }
     | undefined;
   readonly bindings: readonly RecursiveBinding[];
 }

@@ -38,6 +38,8 @@ export class Cursor {
   readonly #lexer: Lexer;
   readonly #tokens: Token[] = [];
   #index = 0;
+  /** How far a phrase of several words matched before it failed. */
+  #farthest = 0;
   #depth = 0;
   /** Deepest nesting seen, and all links of left-deep chains: together they bound the height of the tree. */
   #reach = 0;
@@ -92,7 +94,16 @@ export class Cursor {
   }
 
   isWords(...words: readonly string[]): boolean {
-    return words.every((word, i) => this.isWord(word, i));
+    const matched = words.findIndex((word, i) => !this.isWord(word, i));
+    if (matched < 0) return true;
+    // Some rule went along with what is here: an error is where it stopped, as a table-driven parser reports it.
+    if (matched > 0) this.#farthest = Math.max(this.#farthest, this.#index + matched);
+    return false;
+  }
+
+  /** Two words that are one token to PostgreSQL: if the second is missing, the first is what an error names. */
+  isPair(first: string, second: string): boolean {
+    return this.isWord(first) && this.isWord(second, 1);
   }
 
   isSymbol(symbol: string, ahead = 0): boolean {
@@ -108,6 +119,12 @@ export class Cursor {
   accept(...words: readonly string[]): boolean {
     if (!this.isWords(...words)) return false;
     this.#index += words.length;
+    return true;
+  }
+
+  acceptPair(first: string, second: string): boolean {
+    if (!this.isPair(first, second)) return false;
+    this.#index += 2;
     return true;
   }
 
@@ -258,7 +275,8 @@ export class Cursor {
 
   // ---- Errors and bounds
 
-  syntaxError(token: Token = this.peek()): SqlError {
+  syntaxError(at?: Token): SqlError {
+    const token = at ?? this.peek(Math.max(0, this.#farthest - this.#index));
     const where =
       token.type === 'end' ? 'at end of input' : `at or near "${this.text.slice(token.start, token.end)}"`;
     return new SqlError('syntax_error', `syntax error ${where}`, { position: token.pos + 1 });

@@ -227,7 +227,7 @@ export class Lexer {
     }
   }
 
-  /** `'a' <newline> 'b'` is one string: the offset after the second opening quote, or undefined. */
+  /** `'a' <newline> 'b'` is one string, though not with a comment between: the offset after the second opening quote, or undefined. */
   #continuation(from: number): number | undefined {
     let newline = false;
     let at = from;
@@ -235,7 +235,6 @@ export class Lexer {
       const ch = this.text.charAt(at);
       if (ch === '\n' || ch === '\r') newline = true;
       if (isSpace(ch)) at++;
-      else if (ch === '-' && this.text.charAt(at + 1) === '-') at = this.#lineEnd(at);
       else return newline && ch === "'" ? at + 1 : undefined;
     }
   }

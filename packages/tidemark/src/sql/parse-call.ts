@@ -109,11 +109,7 @@ function parseOrderItem(c: Cursor): OrderItem {
   const expr = c.rules.expr(c);
   const pos = c.pos;
   const descending = c.accept('using') ? orderOperator(c) : c.oneOf(['asc', 'desc']) === 'desc';
-  let nulls: OrderItem['nulls'];
-  if (c.accept('nulls')) {
-    nulls = c.oneOf(['first', 'last']);
-    if (nulls === undefined) throw c.syntaxError();
-  }
+  const nulls = c.acceptPair('nulls', 'first') ? 'first' : c.acceptPair('nulls', 'last') ? 'last' : undefined;
   return { expr, descending, nulls, pos };
 }
 

@@ -54,7 +54,9 @@ const RULES: readonly CreateRule[] = [
   rule('schema', createSchema),
   rule('database', (c, m) => {
     const ifNotExists = c.ifNotExists();
-    return { kind: 'createDatabase', name: c.ident(), ifNotExists, pos: m.pos };
+    const name = c.ident();
+    if (c.peek().type === 'word') throw c.unsupported('an option of CREATE DATABASE');
+    return { kind: 'createDatabase', name, ifNotExists, pos: m.pos };
   }),
   rule('connection', createConnection),
   rule('secret', (c, m) => {

@@ -68,8 +68,9 @@ export function parseInsert(c: Cursor, ctes: With | undefined = undefined): Inse
 }
 
 function opensQuery(c: Cursor): boolean {
+  if (c.isSymbol('(', 1)) return true;
   const mark = c.mark();
-  while (c.acceptSymbol('('));
+  c.next();
   const found = startsQuery(c);
   c.reset(mark);
   return found;
@@ -160,10 +161,14 @@ export function parseDelete(c: Cursor, ctes: With | undefined = undefined): Dele
 
 export function parseCopy(c: Cursor): CopyStatement {
   const { pos } = c.expect('copy');
+  if (c.accept('binary')) {
+    if (!c.isColumnName()) throw c.syntaxError();
+    throw c.unsupported('COPY BINARY', pos);
+  }
   const source = c.isSymbol('(') ? parseCopyQuery(c) : parseCopyTable(c);
   const direction = c.oneOf(['from', 'to']);
-  if (direction === undefined || (direction === 'from' && source.kind === 'query'))
-    throw c.syntaxError(c.previous);
+  if (direction === undefined) throw c.syntaxError();
+  if (direction === 'from' && source.kind === 'query') throw c.syntaxError(c.previous);
   if (c.isWord('program')) throw c.unsupported('COPY PROGRAM');
   const client = c.oneOf(['stdin', 'stdout']) !== undefined;
   const location = client ? undefined : parseLocation(c);

@@ -93,9 +93,11 @@ function wordLevel(c: Cursor, word: string): number {
 
 function parsePrefix(c: Cursor, restricted: boolean): Expr {
   const token = c.peek();
-  if (token.type === 'symbol' && isOperator(token.text)) {
+  const sign = token.text === '-' || token.text === '+';
+  // Of the operators with a level of their own only the signs have a prefix form.
+  const prefix = sign || (isOperator(token.text) && infixLevel(token.text) === LEVEL.operator);
+  if (token.type === 'symbol' && prefix) {
     c.next();
-    const sign = token.text === '-' || token.text === '+';
     const expr = climb(c, sign ? LEVEL.sign : LEVEL.operator + 1, restricted);
     if (token.text === '-' && expr.kind === 'number') {
       const text = expr.text.startsWith('-') ? expr.text.slice(1) : `-${expr.text}`;
@@ -230,7 +232,7 @@ function parseOverlaps(c: Cursor, left: Expr, pos: number): Step {
   if (left.kind !== 'row') throw c.syntaxError();
   c.next();
   const right = parseOperand(c);
-  if (right.kind !== 'row') throw c.syntaxError();
+  if (right.kind !== 'row') throw c.syntaxError(c.previous);
   for (const [side, row] of [
     ['left', left],
     ['right', right],

@@ -11,8 +11,8 @@ import type {
   TypedColumn,
 } from './ast.ts';
 import type { Cursor } from './cursor.ts';
-import { continuesQuery, startsQuery } from './parse-primary.ts';
-import { isNullary } from './parse-special.ts';
+import { continuesQuery, parseSubquery, startsQuery } from './parse-primary.ts';
+import { isNullary, SPECIAL } from './parse-special.ts';
 import { parseType } from './parse-type.ts';
 
 /** `FROM a, b, …` with the keyword, or nothing. */
@@ -87,9 +87,7 @@ function parseTablePrimary(c: Cursor): TableRef {
   const { pos } = c.peek();
   if (c.accept('lateral')) {
     if (!c.isSymbol('(')) return parseFunctionTable(c, true, pos);
-    const found = parseParenthesised(c);
-    if (found.kind !== 'derived') throw c.syntaxError(c.previous);
-    return { ...found, lateral: true, alias: parseAlias(c), pos };
+    return { ...derived(parseSubquery(c), pos), lateral: true, alias: parseAlias(c) };
   }
   if (c.isSymbol('(')) {
     const found = parseParenthesised(c);
@@ -97,6 +95,8 @@ function parseTablePrimary(c: Cursor): TableRef {
   }
   if (c.isWords('rows', 'from') || startsFunction(c)) return parseFunctionTable(c, false, pos);
   if (c.isWord('only')) throw c.unsupported('ONLY');
+  // A word that may name a function and nothing else wants its arguments.
+  if (c.keywordClass(c.peek()) === 'typeFunc') throw c.syntaxError(c.peek(1));
   const name = c.name();
   if (c.isSymbol('*')) throw c.unsupported('table inheritance');
   const alias = parseAlias(c);
@@ -143,6 +143,8 @@ function startsFunction(c: Cursor): boolean {
   if (c.keywordClass(first) === 'reserved') return first.text === 'cast' && c.isSymbol('(', 1);
   let ahead = 1;
   while (c.isSymbol('.', ahead)) ahead += 2;
+  // A word like TIME names no function by itself, one like COALESCE is a call.
+  if (ahead === 1 && c.keywordClass(first) === 'colName' && !SPECIAL.has(first.text)) return false;
   return c.isSymbol('(', ahead);
 }
 
@@ -150,7 +152,7 @@ function parseFunctionTable(c: Cursor, lateral: boolean, pos: number): TableRef 
   const functions: TableFunction[] = [];
   if (c.accept('rows', 'from')) functions.push(...c.parenList(() => parseListedFunction(c)));
   else functions.push({ call: parseFunction(c), columns: [], pos });
-  const withOrdinality = c.accept('with', 'ordinality');
+  const withOrdinality = c.acceptPair('with', 'ordinality');
   const [only] = functions;
   const typed = functions.length === 1 ? parseColumnDefs(c) : undefined;
   if (typed === undefined || only === undefined) {
@@ -175,7 +177,10 @@ function parseListedFunction(c: Cursor): TableFunction {
 
 function parseFunction(c: Cursor): CallExpr {
   const { pos } = c.peek();
-  if (!startsFunction(c)) throw c.syntaxError();
+  if (!startsFunction(c)) {
+    c.name();
+    throw c.syntaxError();
+  }
   const call = c.rules.primary(c);
   if (call.kind !== 'call') throw c.unsupported('an expression other than a function call in FROM', pos);
   if (call.over !== undefined || call.filter !== undefined || call.withinGroup.length > 0) {
@@ -222,7 +227,7 @@ function parseAlias(c: Cursor): TableAlias | undefined {
  * parenthesis that may follow an alias and begin an expression, so what follows decides; `AS OF (a, b)` is an alias.
  */
 export function startsAsOf(c: Cursor): boolean {
-  if (!c.isWords('as', 'of')) return false;
+  if (!c.isPair('as', 'of')) return false;
   const token = c.peek(2);
   switch (token.type) {
     case 'number':

@@ -30,20 +30,14 @@ const LONG_NAMES: readonly (readonly string[])[] = [
   'logical compaction window',
 ].map((name) => name.split(' '));
 
-/** `( option, … )`; nothing between the parentheses is allowed too. */
+/** `( option, … )`, at least one. */
 export function parseOptionList(c: Cursor): SqlOption[] {
-  c.expectSymbol('(');
-  if (c.acceptSymbol(')')) return [];
-  const options = c.list(() => parseOption(c));
-  c.expectSymbol(')');
-  return options;
+  return c.parenList(() => parseOption(c));
 }
 
 /** `WITH (…)`, or nothing. */
 export function parseWithOptions(c: Cursor): SqlOption[] {
-  if (!c.isWord('with') || !c.isSymbol('(', 1)) return [];
-  c.next();
-  return parseOptionList(c);
+  return c.accept('with') ? parseOptionList(c) : [];
 }
 
 /** `option, …` with or without parentheses around them. */

@@ -82,7 +82,7 @@ export function parseSubquery(c: Cursor): Query {
   c.enter();
   c.expectSymbol('(');
   let query: Query;
-  if (startsQuery(c)) query = c.rules.query(c);
+  if (startsQuery(c) || c.isWord('values')) query = c.rules.query(c);
   else {
     query = parseSubquery(c);
     if (continuesQuery(c)) query = c.rules.queryRest(c, query);
@@ -203,16 +203,23 @@ function parseArrayElements(c: Cursor): Expr[] {
   return elements;
 }
 
-/** `LIST[…]` and `LIST(query)`; a column of that name is subscripted as `"list"[1]`. */
+/**
+ * `LIST[…]` and `LIST(query)`; a column of that name is subscripted as `"list"[1]`, and `list((select 1))` is a query
+ * in its parentheses, as it is after IN.
+ */
 function parseList(c: Cursor, pos: number): Expr | undefined {
   const mark = c.mark();
   c.next();
   if (c.isSymbol('[')) return { kind: 'list', elements: parseArrayElements(c), pos };
   if (c.isSymbol('(')) {
     c.next();
-    const query = startsQuery(c);
+    const query = startsQuery(c) || c.isSymbol('(');
     c.reset(mark + 1);
-    if (query) return { kind: 'arrayQuery', constructorName: 'list', query: parseSubquery(c), pos };
+    if (query) {
+      const found = queryOrList(c);
+      if (Array.isArray(found)) return plainCall('list', found, pos);
+      return { kind: 'arrayQuery', constructorName: 'list', query: found, pos };
+    }
   }
   c.reset(mark);
   return undefined;

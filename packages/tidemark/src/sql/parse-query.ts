@@ -133,13 +133,13 @@ function parseMutuallyRecursive(c: Cursor, pos: number): WithMutuallyRecursive {
 function parseRecursionLimit(c: Cursor): WithMutuallyRecursive['limit'] {
   c.expectSymbol('(');
   const { pos } = c.peek();
-  const then = c.accept('return', 'at') ? 'return' : 'error';
-  if (then === 'error') c.accept('error', 'at');
+  const onReached = c.accept('return', 'at') ? 'return' : 'error';
+  if (onReached === 'error') c.accept('error', 'at');
   c.expect('recursion', 'limit');
   c.acceptSymbol('=');
   const count = c.integer();
   c.expectSymbol(')');
-  return { count, then, pos };
+  return { count, onReached, pos };
 }
 
 // ---- Set operations
@@ -338,7 +338,8 @@ function parseLimit(c: Cursor): Limit {
   const { pos } = c.expect('limit');
   if (c.accept('all')) return { limit: undefined, withTies: false };
   const limit = c.rules.expr(c);
-  if (c.isSymbol(',')) {
+  if (c.acceptSymbol(',')) {
+    c.rules.expr(c);
     throw new SqlError('syntax_error', 'LIMIT #,# syntax is not supported', {
       hint: 'use separate LIMIT and OFFSET clauses',
       position: pos + 1,

@@ -118,7 +118,7 @@ export function parseSet(c: Cursor): Statement {
 
 const isAssignment = (c: Cursor, ahead: number): boolean => c.isSymbol('=', ahead) || c.isWord('to', ahead);
 const followedByName = (c: Cursor): boolean =>
-  !isAssignment(c, 1) && !c.isSymbol('.', 1) && !c.isWord('authorization', 1);
+  !isAssignment(c, 1) && !c.isSymbol('.', 1) && !c.isWord('from', 1) && !c.isWord('authorization', 1);
 
 function parseRequiredModes(c: Cursor): TransactionModes {
   if (!startsMode(c)) throw c.syntaxError();
@@ -133,6 +133,7 @@ function parseSpecialSet(c: Cursor): Setting | undefined {
   if (c.accept('time', 'zone')) {
     const unset = c.oneOf(['default', 'local']) !== undefined;
     if (c.isWord('interval')) throw c.unsupported('SET TIME ZONE INTERVAL');
+    if (!unset && c.keywordClass(c.peek()) !== undefined) throw c.syntaxError();
     return { name: 'timezone', values: unset ? undefined : value() };
   }
   const text = c.peek(1).type === 'string';
@@ -145,13 +146,21 @@ function parseSpecialSet(c: Cursor): Setting | undefined {
   if (isAssignment(c, 1)) return undefined;
   if (c.accept('names')) {
     const unset = c.accept('default') || c.isEnd() || c.isSymbol(';');
+    if (!unset && c.peek().type !== 'string') throw c.syntaxError();
     return { name: 'client_encoding', values: unset ? undefined : value() };
   }
-  if (c.accept('role')) return { name: 'role', values: value() };
+  if (c.accept('role')) return { name: 'role', values: [parseRole(c)] };
   if (c.accept('session', 'authorization')) {
-    return { name: 'session_authorization', values: c.accept('default') ? undefined : value() };
+    return { name: 'session_authorization', values: c.accept('default') ? undefined : [parseRole(c)] };
   }
   return undefined;
+}
+
+function parseRole(c: Cursor): OptionValue {
+  const { type, text } = c.peek();
+  const named = type === 'word' || type === 'quoted' || type === 'string';
+  if (!named || (type === 'word' && ['true', 'false', 'on'].includes(text))) throw c.syntaxError();
+  return parseSetValue(c);
 }
 
 /** One value or more; undefined for DEFAULT. */

@@ -79,7 +79,9 @@ export const SPECIAL: ReadonlyMap<string, Special> = new Map<string, Special>([
   ['normalize', paren(normalizeCall)],
   [
     'unique',
-    paren((c, pos) => {
+    bare((c, pos) => {
+      c.next();
+      if (!c.isSymbol('(')) throw c.syntaxError();
       throw c.unsupported('UNIQUE predicate', pos);
     }),
   ],

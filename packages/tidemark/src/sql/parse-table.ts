@@ -1,4 +1,5 @@
 /** `CREATE TABLE`: columns and constraints as PostgreSQL writes them; what it has beyond that is refused. */
+import type { SqlError } from '../base/error.ts';
 import type { Ident, ObjectName } from './ast.ts';
 import type { ColumnConstraint, ColumnDef, CreateTableStatement, TableConstraint } from './ast-statement.ts';
 import type { Cursor } from './cursor.ts';
@@ -21,7 +22,7 @@ export function parseCreateTable(
   if (!c.isSymbol(')')) {
     c.list(() => {
       if (startsConstraint(c)) constraints.push(parseTableConstraint(c));
-      else columns.push(parseColumn(c));
+      else columns.push(parseColumn(c, columns.length === 0));
     });
   }
   c.expectSymbol(')');
@@ -39,8 +40,9 @@ function startsConstraint(c: Cursor): boolean {
   return ['constraint', 'check', 'unique', 'primary', 'foreign'].some((word) => c.isWord(word));
 }
 
-function parseColumn(c: Cursor): ColumnDef {
+function parseColumn(c: Cursor, first: boolean): ColumnDef {
   const name = c.ident();
+  if (first && (c.isSymbol(',') || c.isSymbol(')'))) throw refusedNames(c);
   const type = parseType(c);
   const constraints: ColumnConstraint[] = [];
   let collation: ObjectName | undefined;
@@ -56,6 +58,13 @@ function parseColumn(c: Cursor): ColumnDef {
     if (constraint === undefined) return { name, type, collation, constraints, pos: name.pos };
     constraints.push(constraint);
   }
+}
+
+/** Names without types are the columns of CREATE TABLE … AS. */
+function refusedNames(c: Cursor): SqlError {
+  while (c.acceptSymbol(',')) c.ident();
+  c.expectSymbol(')');
+  return c.isWord('as') ? c.unsupported('CREATE TABLE AS') : c.syntaxError();
 }
 
 function parseConstraintName(c: Cursor): Ident | undefined {

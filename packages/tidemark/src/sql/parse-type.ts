@@ -96,7 +96,6 @@ export function startsBuiltinType(c: Cursor): boolean {
 
 function genericType(c: Cursor, first: Ident): TypeName {
   const name = c.nameFrom(first);
-  if (c.isSymbol('%')) throw c.unsupported('%TYPE');
   const modifiers = c.isSymbol('(') ? c.parenList(() => c.rules.expr(c)) : [];
   return { ...namedType('', name.pos, modifiers), name };
 }
@@ -172,8 +171,8 @@ function nationalType(c: Cursor, pos: number): TypeName {
 
 function timeType(c: Cursor, pos: number, base: 'timestamp' | 'time'): TypeName {
   const precision = length(c);
-  const withZone = c.accept('with', 'time', 'zone');
-  if (!withZone && c.isWords('without', 'time')) c.expect('without', 'time', 'zone');
+  const withZone = c.isPair('with', 'time') && c.expect('with', 'time', 'zone') !== undefined;
+  if (!withZone && c.isPair('without', 'time')) c.expect('without', 'time', 'zone');
   return namedType(withZone ? `${base}tz` : base, pos, precision);
 }
 

@@ -1,5 +1,5 @@
 /** CREATE statements as text. */
-import type { Ident, TypedColumn } from './ast.ts';
+import type { Expr, Ident, TypedColumn } from './ast.ts';
 import type {
   ClusterReplicaDef,
   ColumnConstraint,
@@ -69,7 +69,7 @@ export const CREATE_PRINTERS: {
       s.name && printIdent(s.name),
       inCluster(s.cluster),
       `ON ${printName(s.on)}`,
-      s.key && `(${s.key.map(printExpr).join(', ')})`,
+      s.key && `(${s.key.map(printKeyPart).join(', ')})`,
       printWithOptions(s.options),
     ),
   createSink: (s) =>
@@ -98,6 +98,10 @@ export const CREATE_PRINTERS: {
 const ifNotExists = (s: { readonly ifNotExists: boolean }) => s.ifNotExists && 'IF NOT EXISTS';
 
 const inCluster = (cluster: Ident | undefined) => cluster && `IN CLUSTER ${printIdent(cluster)}`;
+
+/** Columns and calls stand alone, all else in parentheses, as PostgreSQL asks. */
+const printKeyPart = (e: Expr): string =>
+  e.kind === 'column' || e.kind === 'call' ? printExpr(e) : `(${printExpr(e)})`;
 
 const replicaDef = (r: ClusterReplicaDef): string => `${printIdent(r.name)} ${printOptions(r.options)}`;
 

@@ -47,14 +47,21 @@ export function printOptionName(name: string): string {
   return plain ? name.toUpperCase() : inQuotes(name);
 }
 
-export function printOption(option: SqlOption): string {
-  const name = printOptionName(option.name);
-  return option.value === undefined ? name : `${name} = ${printOptionValue(option.value)}`;
+export const printOption = (option: SqlOption): string => withValue(option, ' = ');
+
+function withValue({ name, value }: SqlOption, between: string): string {
+  return value === undefined
+    ? printOptionName(name)
+    : printOptionName(name) + between + printOptionValue(value);
 }
 
 /** `(a = 1, b = 2)` */
 export const printOptions = (options: readonly SqlOption[]): string =>
   `(${options.map(printOption).join(', ')})`;
+
+/** `(a 1, b 2)`: as PostgreSQL wants them in COPY and EXPLAIN. Only names of several words need their `=`. */
+export const printPlainOptions = (options: readonly SqlOption[]): string =>
+  `(${options.map((option) => withValue(option, option.name.includes(' ') ? ' = ' : ' ')).join(', ')})`;
 
 /** `WITH (…)`, or nothing for no options. */
 export const printWithOptions = (options: readonly SqlOption[]): string =>

@@ -44,8 +44,26 @@ import {
 
 // ---- Types
 
-/** Keywords whose type, written bare, is the one of that name. `bit` is `bit(1)` when it has no length. */
-const BARE_TYPES: ReadonlySet<string> = new Set(['numeric', 'interval', 'timestamp', 'time', 'json']);
+/** Whether the keyword of this name, written without quotes, gives this type back. */
+function isBareType(name: string, modifiers: readonly Expr[]): boolean {
+  const precision =
+    modifiers.every((m) => m.kind === 'number' && /^\d{1,9}$/.test(m.text)) && modifiers.length <= 1;
+  switch (name) {
+    case 'numeric':
+      return true;
+    case 'json':
+      return modifiers.length === 0;
+    case 'bit':
+      // Without a length it is `bit(1)`.
+      return precision && modifiers.length === 1;
+    case 'interval':
+    case 'timestamp':
+    case 'time':
+      return precision;
+    default:
+      return false;
+  }
+}
 
 export function printType(type: TypeName): string {
   const bounds = type.arrayBounds.map((n) => `[${n ?? ''}]`).join('');
@@ -58,7 +76,7 @@ export function printType(type: TypeName): string {
   }
   const [part] = type.name.parts;
   const lone = type.name.parts.length === 1 ? part?.name : undefined;
-  const bare = lone !== undefined && (BARE_TYPES.has(lone) || (lone === 'bit' && type.modifiers.length > 0));
+  const bare = lone !== undefined && isBareType(lone, type.modifiers);
   const name = bare ? lone : lone === 'map' ? '"map"' : printName(type.name);
   const modifiers = type.modifiers.length === 0 ? '' : `(${list(type.modifiers)})`;
   // The precision of `interval second(3)` follows its fields.
@@ -206,7 +224,7 @@ function printSubscript({ slice, lower, upper }: Subscript): string {
 // ---- Calls
 
 /** Function names that, bare, begin another construct. */
-const NOT_FUNCTIONS: ReadonlySet<string> = new Set(['operator', 'rollup', 'cube']);
+const NOT_FUNCTIONS: ReadonlySet<string> = new Set(['operator', 'rollup', 'cube', 'list']);
 /** Keywords whose syntax is that of a call. */
 const CALL_KEYWORDS: ReadonlySet<string> = new Set([
   'coalesce',
@@ -324,7 +342,9 @@ function printBound(bound: FrameBound): string {
 // ---- Queries
 
 export function printQuery(q: Query): string {
-  const fetch = q.limit && `FETCH FIRST ${printExprAt(q.limit, LEVEL.primary)} ROWS WITH TIES`;
+  const fetch =
+    q.limit &&
+    `FETCH FIRST ${q.limit.kind === 'parameter' ? printExpr(q.limit) : `(${printExpr(q.limit)})`} ROWS WITH TIES`;
   return words(
     q.with && printWith(q.with),
     printBody(q.body, 0),
@@ -351,7 +371,7 @@ export function printWith(w: With | WithMutuallyRecursive): string {
     });
     return words('WITH', w.recursive && 'RECURSIVE', ctes.join(', '));
   }
-  const limit = w.limit && `(${w.limit.then.toUpperCase()} AT RECURSION LIMIT ${w.limit.count})`;
+  const limit = w.limit && `(${w.limit.onReached.toUpperCase()} AT RECURSION LIMIT ${w.limit.count})`;
   const bindings = w.bindings.map(
     (b) => `${printIdent(b.name)} ${printTypedColumns(b.columns)} AS ${subquery(b.query)}`,
   );

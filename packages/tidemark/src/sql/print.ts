@@ -22,6 +22,7 @@ import {
   printName,
   printOptionName,
   printOptions,
+  printPlainOptions,
   printSetting,
   printSetValue,
   printWithOptions,
@@ -107,7 +108,11 @@ const PRINTERS: Printers = {
   showAll: () => 'SHOW ALL',
   explainPlan: (s) => {
     if (s.stage === undefined && s.format === 'text') {
-      return words('EXPLAIN', s.options.length > 0 && printOptions(s.options), printExplainee(s.explainee));
+      return words(
+        'EXPLAIN',
+        s.options.length > 0 && printPlainOptions(s.options),
+        printExplainee(s.explainee),
+      );
     }
     const options = printWithOptions(s.options);
     return words(
@@ -167,7 +172,8 @@ function printCopy(s: CopyStatement): string {
       : printName(s.source.table) + printColumns(s.source.columns);
   const client = s.direction === 'from' ? 'STDIN' : 'STDOUT';
   const location = s.location === undefined ? client : printExpr(s.location);
-  return words(`COPY ${source} ${s.direction.toUpperCase()} ${location}`, printWithOptions(s.options));
+  const options = s.options.length > 0 && `WITH ${printPlainOptions(s.options)}`;
+  return words(`COPY ${source} ${s.direction.toUpperCase()} ${location}`, options);
 }
 
 // ---- Streams
