@@ -88,22 +88,26 @@ function selfJoin(updates: readonly Update[]): Update[] {
 }
 
 describe('import', () => {
-  it('starts at the as-of and ends at until', () => {
-    const p = new Producer();
-    for (let t = 0; t < 4; t++) p.round(t);
-    const seen = p.follow((scope) => importTrace(scope, p.trace, { asOf: 2, until: 6 }));
-    assert.equal(seen.frontier, 4);
-    assert.ok(seen.updates.every((u) => u.time >= 2));
-    for (let t = 4; t < 9; t++) p.round(t);
-    assert.equal(seen.frontier, EMPTY);
-    assert.ok(seen.ended, 'a dataflow that is complete ends by itself');
-    for (let t = 2; t < 9; t++) {
-      const now = Math.min(t, 5);
-      assert.deepEqual(contents(seen.updates, t), contents(p.updates, now));
-      assert.deepEqual(contents(seen.joined, t), contents(selfJoin(p.updates), now));
-    }
-    assert.equal(p.worker.debugCounts().importers, 0);
-  });
+  for (const cuts of [true, false])
+    it(`starts at the as-of and ends at until, from a handle that ${cuts ? 'cuts' : 'never cuts'}`, () => {
+      const p = new Producer();
+      if (!cuts) p.trace.setPhysicalCompaction(EMPTY);
+      for (let t = 0; t < 4; t++) p.round(t);
+      while (p.worker.idle() === 'more');
+      assert.equal(p.trace.batches().length < 4, !cuts);
+      const seen = p.follow((scope) => importTrace(scope, p.trace, { asOf: 2, until: 6 }));
+      assert.equal(seen.frontier, 4);
+      assert.ok(seen.updates.every((u) => u.time >= 2));
+      for (let t = 4; t < 9; t++) p.round(t);
+      assert.equal(seen.frontier, EMPTY);
+      assert.ok(seen.ended, 'a dataflow that is complete ends by itself');
+      for (let t = 2; t < 9; t++) {
+        const now = Math.min(t, 5);
+        assert.deepEqual(contents(seen.updates, t), contents(p.updates, now));
+        assert.deepEqual(contents(seen.joined, t), contents(selfJoin(p.updates), now));
+      }
+      assert.equal(p.worker.debugCounts().importers, 0);
+    });
 
   it('waits behind its gate, while the trace goes on merging', () => {
     const p = new Producer();

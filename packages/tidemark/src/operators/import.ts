@@ -13,9 +13,9 @@ import type { Gate } from '../dataflow/gate.ts';
 import type { OperatorContext, OperatorLogic } from '../dataflow/operator.ts';
 import type { OutputPort } from '../dataflow/ports.ts';
 import { EMPTY, type Frontier, MIN_TIME, type Timestamp } from '../time/timestamp.ts';
-import { type ArrangedBatch, emptyArranged, restrictTimes } from '../trace/arranged-batch.ts';
-import { BatchMerger } from '../trace/batch-merger.ts';
-import type { Fuel } from '../trace/fuel.ts';
+import { type ArrangedBatch, restrictTimes } from '../trace/arranged-batch.ts';
+import { folded } from '../trace/batch-merger.ts';
+import { type Fuel, Paced } from '../trace/fuel.ts';
 import type { TraceHandle } from '../trace/trace.ts';
 import { FixedTrace, TraceView } from '../trace/trace-view.ts';
 import type { Arranged } from './arrange.ts';
@@ -38,8 +38,7 @@ export function importTrace(scope: Scope, handle: TraceHandle, options: ImportOp
   assert(handle.since <= asOf, `a trace readable from ${handle.since} is imported as of ${asOf}`);
   const op = scope.operator(options.name ?? 'Import');
   const to = op.output<ArrangedBatch>('arranged');
-  const own = handle.clone();
-  own.setLogicalCompaction(asOf);
+  const own = handle.trace.handle(asOf);
   const view = new TraceView(own, options.until ?? EMPTY);
   const built = view.clone();
   scope.onBuilt(() => built.dispose());
@@ -158,8 +157,8 @@ export function importFrozen(scope: Scope, handle: TraceHandle, options: FrozenO
   );
   const op = scope.operator(options.name ?? 'ImportFrozen');
   const to = op.output<ArrangedBatch>('arranged');
-  const own = handle.clone();
-  own.setLogicalCompaction(options.readAt);
+  const own = handle.trace.handle(options.readAt);
+  own.setPhysicalCompaction(EMPTY);
   const content: { batch: ArrangedBatch | undefined } = { batch: undefined };
   op.build((ctx) => new FrozenImporter({ ctx, to, handle: own, options, content }));
   return { spec: handle.spec, stream: to.stream, trace: new FixedTrace(handle.spec, content) };
@@ -177,9 +176,8 @@ class FrozenImporter implements OperatorLogic {
   readonly #p: FrozenParts;
   readonly #capability: Capability;
   readonly #unlisten: () => void;
-  /** What is still to be merged, newest last; undefined before the trace is complete. */
-  #parts: ArrangedBatch[] | undefined;
-  #merger: BatchMerger | undefined;
+  /** Undefined before the trace is complete. */
+  #folding: Paced<ArrangedBatch> | undefined;
   #live = true;
 
   constructor(parts: FrozenParts) {
@@ -188,10 +186,7 @@ class FrozenImporter implements OperatorLogic {
     this.#capability = ctx.initialCapability();
     ctx.host.runtimeCounts.importers++;
     this.#unlisten = handle.trace.listen({
-      batchSealed: (batch) => {
-        if (this.#parts === undefined && batch.upper !== EMPTY) handle.setPhysicalCompaction(batch.upper);
-        ctx.reactivate();
-      },
+      batchSealed: () => ctx.reactivate(),
       writerGone: () => ctx.reactivate(),
     });
     options.gate?.whenOpen(() => ctx.reactivate());
@@ -200,31 +195,15 @@ class FrozenImporter implements OperatorLogic {
   run(fuel: Fuel): void {
     const { ctx, handle, options } = this.#p;
     if (!this.#live || options.gate?.isOpen === false) return;
-    if (this.#parts === undefined) {
+    if (this.#folding === undefined) {
       if (handle.upper <= options.readAt) return;
-      this.#parts = handle
-        .batches()
-        .filter((b) => b.length > 0 && b.lower <= options.readAt)
-        .map((b) => this.#at(b));
-      // Merging with nothing drops what the time bound cut.
-      this.#parts.unshift(emptyArranged(handle.spec, { lower: MIN_TIME, upper: MIN_TIME, since: MIN_TIME }));
+      const parts = handle.batches().filter((b) => b.length > 0 && b.lower <= options.readAt);
+      const presented = parts.map((b) => this.#at(b));
+      this.#folding = new Paced((pace) => folded(pace, handle.spec, presented, options.presentAt));
     }
-    while (!fuel.exhausted) {
-      if (this.#merger === undefined) {
-        const older = this.#parts.shift()!;
-        const newer = this.#parts.shift();
-        if (newer === undefined) {
-          this.#finish(older);
-          return;
-        }
-        this.#merger = new BatchMerger(handle.spec, older, newer, options.presentAt);
-      }
-      const merged = this.#merger.work(fuel);
-      if (merged === undefined) break;
-      this.#merger = undefined;
-      this.#parts.unshift(merged);
-    }
-    ctx.reactivate();
+    const batch = this.#folding.work(fuel);
+    if (batch === undefined) ctx.reactivate();
+    else this.#finish(batch);
   }
 
   /** The batch up to the time read, at the time presented. */
@@ -234,8 +213,8 @@ class FrozenImporter implements OperatorLogic {
     return { ...cut, times: presentAt, minTime: presentAt, maxTime: presentAt, negatives: true };
   }
 
-  #finish(merged: ArrangedBatch): void {
-    const batch = { ...merged, lower: MIN_TIME, upper: EMPTY };
+  #finish(contents: ArrangedBatch): void {
+    const batch = { ...contents, lower: MIN_TIME, upper: EMPTY };
     this.#p.content.batch = batch;
     if (batch.length > 0) this.#p.to.send(this.#capability, batch);
     this.#capability.dispose();

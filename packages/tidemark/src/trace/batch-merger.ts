@@ -4,7 +4,7 @@
  * by their stored hashes, so none is hashed again. Cost: about 100 ns a row, all resumable.
  */
 
-import type { Frontier } from '../time/timestamp.ts';
+import { type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import {
   type ArrangedBatch,
   type ArrangementSpec,
@@ -61,6 +61,21 @@ function* merged(pace: Pace, spec: ArrangementSpec, groups: MergedGroups): Steps
   const bounds = { lower: a.lower, upper: b.upper, since: Math.max(since, a.since, b.since) };
   if (groups.sums.length === 0) return emptyArranged(spec, bounds);
   return { ...bounds, ...(yield* groups.columns(pace)) };
+}
+
+/**
+ * Any number of batches into one, all times advanced to `since`; updates of diff zero, as `restrictTimes` leaves
+ * them, are dropped even where there is only one batch.
+ */
+export function* folded(
+  pace: Pace,
+  spec: ArrangementSpec,
+  parts: readonly ArrangedBatch[],
+  since: Frontier,
+): Steps<ArrangedBatch> {
+  let all = emptyArranged(spec, { lower: MIN_TIME, upper: MIN_TIME, since: MIN_TIME });
+  for (const p of parts) all = yield* merged(pace, spec, new MergedGroups(all, p, since));
+  return all;
 }
 
 /** The output of a merge: groups as lists of source rows, then columns. */

@@ -117,7 +117,7 @@ class Subject {
   }
 
   scan(handle: TraceHandle, asOf: number): Update[] {
-    const scan = scanTrace(handle, asOf);
+    const scan = scanTrace(handle, asOf, [1, 5, 65_536][this.random.below(3)]!);
     const out: Update[] = [];
     for (let b = scan.next(this.fuel()); b !== undefined; b = scan.next(this.fuel()))
       out.push(...updatesOf(b));

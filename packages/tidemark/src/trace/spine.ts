@@ -83,14 +83,16 @@ export class Spine {
     this.#plan();
   }
 
-  /** Contents as of times before `since` and cuts before `physical` are no longer asked for. */
+  /**
+   * Contents as of times before `since` and cuts before `physical` are not asked for. A new reader may bring
+   * `physical` back to the present upper bound, where nothing is merged across yet.
+   */
   setCompaction(since: Frontier, physical: Frontier): void {
     if (!this.#open) return;
     if (since > this.#since) this.#since = since;
-    if (physical > this.#physical) {
-      this.#physical = physical;
-      this.#plan();
-    }
+    const further = physical > this.#physical;
+    this.#physical = physical;
+    if (further) this.#plan();
   }
 
   /** Forgets everything. */

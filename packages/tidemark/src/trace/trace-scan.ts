@@ -7,10 +7,19 @@
  */
 import { assert } from '../base/assert.ts';
 import { type Batch, concatBatches, consolidate, emptyBatch, gatherBatch } from '../repr/batch.ts';
-import { type Column, gather } from '../repr/column.ts';
-import type { Timestamp } from '../time/timestamp.ts';
-import { type ArrangedBatch, type ColumnPlace, findKey, rowPermutation } from './arranged-batch.ts';
-import type { Fuel } from './fuel.ts';
+import { type Column, gather, sliceColumn } from '../repr/column.ts';
+import { MIN_TIME, type Timestamp } from '../time/timestamp.ts';
+import {
+  type ArrangedBatch,
+  type ColumnPlace,
+  fillTable,
+  findKey,
+  restrictTimes,
+  rowPermutation,
+} from './arranged-batch.ts';
+import { folded } from './batch-merger.ts';
+import { type BatchRows, rowsOf } from './batch-rows.ts';
+import { type Fuel, Paced } from './fuel.ts';
 import type { TraceReader } from './trace.ts';
 
 /** Rows of one batch that were found: key and row positions. */
@@ -122,10 +131,36 @@ export interface TraceScan {
 /** Rows of a scan that are given out together, or more where one key has more and they must be summed. */
 const SCAN_ROWS = 8_192;
 
-/** All rows as of a time. The scan holds the batches as they are now; the handle may move on. */
-export function scanTrace(trace: TraceReader, asOf: Timestamp): TraceScan {
+/**
+ * All rows as of a time. The scan holds the batches as they are now; the handle may move on. `largeGroup` is for
+ * tests.
+ */
+export function scanTrace(trace: TraceReader, asOf: Timestamp, largeGroup = LARGE_GROUP): TraceScan {
   checkReadable(trace, asOf);
-  return new Scan(trace, asOf);
+  return new Scan(trace, asOf, largeGroup);
+}
+
+/** A key with more rows is summed in steps of its own. */
+const LARGE_GROUP = 65_536;
+
+/** Key k of a batch as a batch of its own; shares the columns. */
+function oneKey(b: ArrangedBatch, k: number): ArrangedBatch {
+  const from = b.keyOffsets[k]!;
+  const to = b.keyOffsets[k + 1]!;
+  const table = new Int32Array(4);
+  fillTable(table, b.keyHashes.subarray(k, k + 1), 0, 1);
+  return {
+    ...b,
+    length: to - from,
+    keyCount: 1,
+    keys: b.keys.map((c) => sliceColumn(c, k, k + 1)),
+    keyHashes: b.keyHashes.subarray(k, k + 1),
+    keyOffsets: Int32Array.of(0, to - from),
+    table,
+    values: b.values.map((c) => sliceColumn(c, from, to)),
+    times: typeof b.times === 'number' ? b.times : b.times.subarray(from, to),
+    diffs: typeof b.diffs === 'number' ? b.diffs : b.diffs.subarray(from, to),
+  };
 }
 
 class Scan implements TraceScan {
@@ -139,8 +174,13 @@ class Scan implements TraceScan {
   #batch = 0;
   #key = 0;
   #row = 0;
+  /** A large group: being summed, then given out. */
+  #large: Paced<ArrangedBatch> | undefined;
+  #largeRows: BatchRows | undefined;
+  readonly #largeGroup: number;
 
-  constructor(trace: TraceReader, asOf: Timestamp) {
+  constructor(trace: TraceReader, asOf: Timestamp, largeGroup: number) {
+    this.#largeGroup = largeGroup;
     this.#spec = trace.spec;
     this.#asOf = asOf;
     this.#batches = trace.batches().filter((b) => b.length > 0 && b.minTime <= asOf);
@@ -150,9 +190,15 @@ class Scan implements TraceScan {
   }
 
   next(fuel: Fuel): Batch | undefined {
+    if (this.#large !== undefined || this.#largeRows !== undefined) return this.#nextOfLarge(fuel);
     if (this.#batch === this.#batches.length) return undefined;
     let rows = 0;
-    while (rows < SCAN_ROWS && !fuel.exhausted && this.#batch < this.#batches.length) {
+    while (
+      rows < SCAN_ROWS &&
+      !fuel.exhausted &&
+      this.#large === undefined &&
+      this.#batch < this.#batches.length
+    ) {
       const n = this.#negatives ? this.#wholeKey() : this.#rows(SCAN_ROWS);
       rows += n;
       fuel.spend(1 + n);
@@ -164,21 +210,48 @@ class Scan implements TraceScan {
     );
   }
 
-  /** All rows of the next key, of every batch. How many. */
+  #nextOfLarge(fuel: Fuel): Batch {
+    const none = emptyBatch(this.#spec.kinds);
+    if (this.#large !== undefined) {
+      const group = this.#large.work(fuel);
+      if (group === undefined) return none;
+      this.#large = undefined;
+      this.#largeRows = rowsOf(group, this.#places);
+    }
+    const rows = this.#largeRows!.next(fuel);
+    if (this.#largeRows!.done) this.#largeRows = undefined;
+    return rows ?? none;
+  }
+
+  /** All rows of the next key, of every batch. How many were taken; a large group is left to be summed in steps. */
   #wholeKey(): number {
     const lead = this.#batches[this.#batch]!;
     const k = this.#key;
     let n = 0;
-    if (!this.#seenBefore(lead, k))
-      for (let i = this.#batch; i < this.#batches.length; i++) {
-        const b = this.#batches[i]!;
-        const j = i === this.#batch ? k : findKey(b, lead.keyHashes[k]!, lead.keys, k);
-        if (j < 0) continue;
-        this.#found[i]!.add(j, b.keyOffsets[j]!, b.keyOffsets[j + 1]!, this.#asOf);
-        n += b.keyOffsets[j + 1]! - b.keyOffsets[j]!;
-      }
+    if (!this.#seenBefore(lead, k)) {
+      const keys = this.#batches.map((b, i) =>
+        i < this.#batch ? -1 : i === this.#batch ? k : findKey(b, lead.keyHashes[k]!, lead.keys, k),
+      );
+      for (const [i, j] of keys.entries())
+        if (j >= 0) n += this.#batches[i]!.keyOffsets[j + 1]! - this.#batches[i]!.keyOffsets[j]!;
+      if (n > this.#largeGroup) {
+        this.#sumLarge(keys);
+        n = 0;
+      } else
+        for (const [i, j] of keys.entries()) {
+          const b = this.#batches[i]!;
+          if (j >= 0) this.#found[i]!.add(j, b.keyOffsets[j]!, b.keyOffsets[j + 1]!, this.#asOf);
+        }
+    }
     this.#nextKey(lead);
     return n;
+  }
+
+  #sumLarge(keys: readonly number[]): void {
+    const parts: ArrangedBatch[] = [];
+    for (const [i, j] of keys.entries())
+      if (j >= 0) parts.push(restrictTimes(oneKey(this.#batches[i]!, j), MIN_TIME, this.#asOf + 1));
+    this.#large = new Paced((pace) => folded(pace, this.#spec, parts, this.#asOf));
   }
 
   #seenBefore(lead: ArrangedBatch, k: number): boolean {

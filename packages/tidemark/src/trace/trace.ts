@@ -23,7 +23,7 @@ export interface TraceReader {
   readonly physical: Frontier;
   /** Gives up reads before `frontier`. */
   setLogicalCompaction(frontier: Frontier): void;
-  /** Gives up cutting (`batchesThrough`) before `frontier`. */
+  /** Gives up cutting (`batchesThrough`) before `frontier`; EMPTY for a reader that never cuts, as an index's is. */
   setPhysicalCompaction(frontier: Frontier): void;
   /** The batches that make up the updates before `upper`, oldest first; batches end exactly there. */
   batchesThrough(upper: Frontier): readonly ArrangedBatch[];
@@ -91,19 +91,24 @@ export class Trace {
     return this.#handles.size > 0;
   }
 
-  /** A new handle that may read from `since` on and cut from `physical` on, which the trace must still allow. */
-  handle(since: Frontier = this.#spine.since, physical: Frontier = this.#spine.physical): TraceHandle {
+  /**
+   * A new handle that may read from `since` on, which the trace must still be able to serve, and cut where all
+   * others can, or at the present upper bound if none of them cuts any more.
+   */
+  handle(since: Frontier = this.#spine.since, physical: Frontier = this.#cuttable): TraceHandle {
     assert(this.#spine.open, 'a handle is taken from a trace that lives');
     assert(since >= this.#spine.since, `a trace compacted to ${this.#spine.since} is read from ${since}`);
-    assert(
-      physical >= this.#spine.physical,
-      `a trace merged to ${this.#spine.physical} is cut at ${physical}`,
-    );
+    assert(physical >= this.#cuttable, `a trace merged to ${this.#cuttable} is cut at ${physical}`);
     const h: TraceHandle = new TraceHandle(this, { since, physical }, () => this.#release(h));
     this.#handles.add(h);
+    if (physical < this.#spine.physical) this.compactionMoved();
     this.#events.traceShared(this.operatorId, 1);
     this.#onShared?.(1);
     return h;
+  }
+
+  get #cuttable(): Frontier {
+    return Math.min(this.#spine.physical, this.#upper);
   }
 
   #release(h: TraceHandle): void {
