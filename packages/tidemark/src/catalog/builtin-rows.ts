@@ -1,8 +1,7 @@
 /**
- * Rows of the catalog tables, kept in step with entities: what an entity emitted is remembered and retracted verbatim
- * when it changes or goes.
+ * Rows of the catalog tables, kept in step with what they are made of: what a source of rows emitted is remembered
+ * and retracted verbatim when it changes or goes. A change is prepared first and takes effect when it is durable.
  */
-
 import type { BuiltinRow } from './builtins/declare.ts';
 import {
   BUILTIN_TABLES,
@@ -11,7 +10,6 @@ import {
   type RowSourceKind,
   type RowSources,
 } from './builtins/tables.ts';
-import { type Entity, entityKey, type LoadedItem } from './entities.ts';
 
 export interface BuiltinUpdate {
   readonly table: BuiltinTableName;
@@ -19,38 +17,37 @@ export interface BuiltinUpdate {
   readonly diff: 1 | -1;
 }
 
+export interface PreparedRows {
+  readonly updates: readonly BuiltinUpdate[];
+  /** The updates are in the tables now. */
+  commit(): void;
+}
+
+export type BuiltinRowsByTable = readonly { readonly table: BuiltinTableName; readonly row: BuiltinRow }[];
+
 export class BuiltinRows {
-  readonly #emitted = new Map<string, BuiltinUpdate[]>();
+  readonly #emitted = new Map<string, BuiltinRowsByTable>();
 
-  /** The updates that bring the tables to `source` under that key; undefined: it is gone. */
-  set<K extends RowSourceKind>(key: string, kind: K, source: RowSources[K] | undefined): BuiltinUpdate[] {
+  /** Replaces what stands under a key; no rows: it is gone. */
+  prepare(key: string, rows: BuiltinRowsByTable): PreparedRows {
     const old = this.#emitted.get(key) ?? [];
-    const next: BuiltinUpdate[] = [];
-    if (source !== undefined)
-      for (const t of BUILTIN_TABLES as readonly BuiltinTable[]) {
-        const rows = t.rows[kind] as ((s: RowSources[K]) => readonly BuiltinRow[]) | undefined;
-        for (const row of rows?.(source) ?? [])
-          next.push({ table: t.name as BuiltinTableName, row, diff: 1 });
-      }
-    if (next.length === 0) this.#emitted.delete(key);
-    else this.#emitted.set(key, next);
-    return [...old.map((u) => ({ ...u, diff: -1 as const })), ...next];
+    return {
+      updates: [
+        ...old.map((r) => ({ ...r, diff: -1 as const })),
+        ...rows.map((r) => ({ ...r, diff: 1 as const })),
+      ],
+      commit: () => {
+        if (rows.length === 0) this.#emitted.delete(key);
+        else this.#emitted.set(key, rows);
+      },
+    };
   }
+}
 
-  entity(e: Entity, gone: boolean): BuiltinUpdate[] {
-    switch (e.kind) {
-      case 'database':
-      case 'schema':
-      case 'cluster':
-      case 'replica':
-      case 'comment':
-        return this.set(entityKey(e), e.kind, gone ? undefined : (e as never));
-      default:
-        return [];
-    }
-  }
-
-  item(id: string, loaded: LoadedItem | undefined): BuiltinUpdate[] {
-    return this.set(`item/${id}`, 'item', loaded);
-  }
+/** The rows that a thing has in the tables which are made of such things. */
+export function rowsOf<K extends RowSourceKind>(kind: K, source: RowSources[K]): BuiltinRowsByTable {
+  return (BUILTIN_TABLES as readonly BuiltinTable[]).flatMap((t) => {
+    const rows = t.rows[kind] as ((s: RowSources[K]) => readonly BuiltinRow[]) | undefined;
+    return (rows?.(source) ?? []).map((row) => ({ table: t.name as BuiltinTableName, row }));
+  });
 }

@@ -166,6 +166,11 @@ export class CatalogState implements CatalogReader {
     };
   }
 
+  /** The log indexes that a cluster has, or would have. */
+  logIndexes(c: ClusterEntity): readonly LoadedItem[] {
+    return LOG_NAMES.map((log) => logIndex(c, log));
+  }
+
   // ---- Ids
 
   /** The next numbers of a sequence, and the entity that remembers it: it belongs into the same transaction. */
@@ -207,7 +212,7 @@ export class CatalogState implements CatalogReader {
         return;
       case 'cluster':
         this.#clustersByName.set(e.name, e.id);
-        for (const log of LOG_NAMES) this.#putItem(logIndex(e, log));
+        for (const l of this.logIndexes(e)) this.#putItem(l);
         break;
       case 'item': {
         const item = items.get(e.id);

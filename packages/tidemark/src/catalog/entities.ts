@@ -3,6 +3,7 @@
  * rows of the catalog relations follow. Plain data; a durable entity is stored as it stands here.
  */
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
+import type { RelationDesc } from '../repr/types.ts';
 import type { CatalogItem } from './catalog-reader.ts';
 
 export interface DatabaseEntity {
@@ -53,6 +54,8 @@ export interface ItemEntity {
   readonly clusterId?: ClusterId;
   /** Tables, sources, materialized views: the shard that holds it. */
   readonly shard?: string;
+  /** Sources whose columns came from the input, as it was at creation. */
+  readonly desc?: RelationDesc;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
 }

@@ -1,0 +1,167 @@
+/**
+ * From plans to dataflow descriptions: what a dataflow imports (through an index of its cluster where there is one), what it
+ * builds, and the time it starts from.
+ */
+import { assert } from '../base/assert.ts';
+import { SqlError } from '../base/error.ts';
+import type { ClusterId, GlobalId } from '../base/ids.ts';
+import {
+  type CatalogReader,
+  type IndexItem,
+  isRelation,
+  type RelationItem,
+} from '../catalog/catalog-reader.ts';
+import type { DataflowDescription, IndexImport, ShardImport } from '../compute/protocol.ts';
+import type { ComputeInstance } from '../controller/instance.ts';
+import type { Lir } from '../plan/lir.ts';
+import { lowerMir } from '../plan/lower.ts';
+import { type Mir, plainKey } from '../plan/mir.ts';
+import type { RelationDesc } from '../repr/types.ts';
+import type { ShardCollections } from '../storage/shard-collections.ts';
+import { EMPTY, type Frontier, meet, type Timestamp } from '../time/timestamp.ts';
+
+export interface DataflowContext {
+  readonly catalog: CatalogReader;
+  readonly clusterId: ClusterId;
+  readonly instance: ComputeInstance;
+  readonly shards: ShardCollections;
+}
+
+/** What a dataflow reads, before its as-of is chosen. */
+export interface Imports {
+  readonly shardImports: readonly ShardImport[];
+  readonly indexImports: readonly IndexImport[];
+}
+
+export interface BuiltPlan extends Imports {
+  readonly root: Lir;
+}
+
+function relation(catalog: CatalogReader, id: GlobalId): RelationItem {
+  const item = catalog.item(id);
+  assert(item !== undefined && isRelation(item), `collection ${id} is in the catalog`);
+  return item;
+}
+
+/** Indexes of the cluster that live there (a dropped one may still be held by importers, and is not in the catalog). */
+export function liveIndexes(c: DataflowContext, id: GlobalId): readonly IndexItem[] {
+  return c.catalog.indexesOn(id).filter((i) => i.cluster === c.clusterId && c.instance.hasCollection(i.id));
+}
+
+export function buildPlan(c: DataflowContext, mir: Mir): BuiltPlan {
+  const lowered = lowerMir(mir, { cluster: c.clusterId, indexes: (id) => liveIndexes(c, id) });
+  return { root: lowered.root, ...importsOf(c, lowered.imports, lowered.indexes) };
+}
+
+export function importsOf(
+  c: DataflowContext,
+  collections: readonly GlobalId[],
+  indexes: readonly GlobalId[],
+): Imports {
+  const indexImports = indexes.map((id): IndexImport => {
+    const index = c.catalog.item(id);
+    assert(index?.kind === 'index', `index ${id} is in the catalog`);
+    const key = plainKey(index.keys);
+    assert(key !== undefined, `index ${id} has plain columns as keys`);
+    return { id, onId: index.on, key, desc: relation(c.catalog, index.on).desc };
+  });
+  const byIndex = new Set(indexImports.map((i) => i.onId));
+  const shardImports = collections
+    .filter((id) => !byIndex.has(id))
+    .map((id): ShardImport => {
+      const item = relation(c.catalog, id);
+      assert(c.shards.has(id), `collection ${item.name.item} (${id}) is in a shard`);
+      return { id, shard: c.shards.shardOf(id), desc: item.desc };
+    });
+  return { shardImports, indexImports };
+}
+
+export interface TimeBounds {
+  /** Readable from here on, in all imports. */
+  readonly since: Timestamp;
+  /** Complete before here, in all imports; empty when all are sealed or there are none. */
+  readonly upper: Frontier;
+}
+
+export function boundsOf(c: DataflowContext, imports: Imports): TimeBounds {
+  let since: Frontier = 0;
+  let upper: Frontier = EMPTY;
+  const take = (s: Frontier, u: Frontier): void => {
+    since = Math.max(since, s);
+    upper = meet(upper, u);
+  };
+  for (const i of imports.shardImports) take(c.shards.since(i.id), c.shards.upper(i.id));
+  for (const i of imports.indexImports)
+    if (i.frozenAt === undefined) take(c.instance.since(i.id), c.instance.writeFrontier(i.id));
+  return { since, upper };
+}
+
+/** The as-of of a new object: the greatest time complete in all imports, at least their since; `now` where nothing bounds it. */
+export function newAsOf(bounds: TimeBounds, now: Timestamp): Timestamp {
+  const complete = bounds.upper === EMPTY ? now : bounds.upper - 1;
+  return Math.max(bounds.since, complete);
+}
+
+export function indexDataflow(
+  c: DataflowContext,
+  index: IndexItem,
+  source: { readonly mir: Mir | null },
+): Omit<DataflowDescription, 'asOf'> {
+  const on = relation(c.catalog, index.on);
+  const key = plainKey(index.keys);
+  if (key === undefined)
+    throw new SqlError('feature_not_supported', 'an index on an expression is not supported', {
+      hint: 'index a view that computes the expression as a column',
+    });
+  const built = source.mir === null ? null : buildPlan(c, source.mir);
+  // Another index on the collection is read instead of the collection: the same key shares its arrangement.
+  const [shared] = liveIndexes(c, on.id).filter((i) => i.id !== index.id);
+  const imports = built ?? importsOf(c, [on.id], shared === undefined ? [] : [shared.id]);
+  return {
+    name: `index ${index.name.item}`,
+    shardImports: imports.shardImports,
+    indexImports: imports.indexImports,
+    objects: built === null ? [] : [{ id: on.id, plan: built.root }],
+    indexExports: [{ id: index.id, onId: on.id, key, desc: on.desc }],
+    sinkExports: [],
+    until: EMPTY,
+    mayWrite: true,
+  };
+}
+
+export function viewDataflow(
+  c: DataflowContext,
+  view: RelationItem,
+  mir: Mir,
+  shard: string,
+): Omit<DataflowDescription, 'asOf'> {
+  const built = buildPlan(c, mir);
+  return {
+    name: `materialized view ${view.name.item}`,
+    shardImports: built.shardImports,
+    indexImports: built.indexImports,
+    objects: [{ id: view.id, plan: built.root }],
+    indexExports: [],
+    sinkExports: [{ kind: 'materialized-view', id: view.id, fromId: view.id, desc: view.desc, shard }],
+    until: EMPTY,
+    mayWrite: true,
+  };
+}
+
+/** A one-off query: its result, arranged by the whole row, to be peeked once. */
+export function transientDataflow(
+  id: GlobalId,
+  plan: BuiltPlan,
+  desc: RelationDesc,
+): Omit<DataflowDescription, 'asOf'> {
+  return {
+    name: `query ${id}`,
+    shardImports: plan.shardImports,
+    indexImports: plan.indexImports,
+    objects: [{ id, plan: plan.root }],
+    indexExports: [{ id, onId: id, key: desc.columns.map((_, i) => i), desc }],
+    sinkExports: [],
+    until: EMPTY,
+    mayWrite: true,
+  };
+}

@@ -1,0 +1,365 @@
+/**
+ * An environment: the catalog, the clock of its tables, the clusters and their replicas, brought up from what is durable. Sessions and
+ * DDL stand on it. Everything that changes the catalog goes through `transact`: one consensus transaction, then the
+ * state in memory, then whoever waits.
+ */
+import { assert } from '../base/assert.ts';
+import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
+import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
+import { systemId } from '../base/ids.ts';
+import { BuiltinRows, type BuiltinRowsByTable, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
+import { builtinShard } from '../catalog/builtins/builtins.ts';
+import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
+import type { CatalogItem } from '../catalog/catalog-reader.ts';
+import { CatalogState } from '../catalog/catalog-state.ts';
+import { CATALOG_SCHEMA, CATALOG_SHARD, encodeEntities, readEntities } from '../catalog/durable-catalog.ts';
+import { type ClusterEntity, type Entity, entityKey, type LoadedItem } from '../catalog/entities.ts';
+import type { ReplicaConnection } from '../compute/protocol.ts';
+import { ComputeInstance } from '../controller/instance.ts';
+import type { Shard } from '../persist/shard.ts';
+import type { Fence, ShardSchema } from '../persist/shard-types.ts';
+import type { Shards } from '../persist/shards.ts';
+import type { Batch } from '../repr/batch.ts';
+import { kindOf, type Row, TYPES, type TypeName } from '../repr/types.ts';
+import { Collections } from '../storage/collections.ts';
+import type { FileReader } from '../storage/file-source.ts';
+import { GroupCommit, type WriteRequest } from '../storage/group-commit.ts';
+import { TimestampOracle } from '../storage/timestamp-oracle.ts';
+import type { Timestamp } from '../time/timestamp.ts';
+import { ReplicaSupervisor } from './replica-supervisor.ts';
+import { batchOf } from './rows.ts';
+
+export interface EnvironmentOptions {
+  readonly stores: { readonly durable: Shards; readonly memory: Shards };
+  readonly generation: number;
+  /** Number of this start. */
+  readonly start: number;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly createReplica: (o: {
+    readonly replicaId: ReplicaId;
+    readonly workers: number;
+  }) => ReplicaConnection;
+  readonly files: FileReader;
+  /** Another process writes here now: this one must stop. */
+  readonly onFenced: (error: Error) => void;
+  readonly tickMs?: number;
+}
+
+/** How the catalog changes: entities that go (or are replaced), entities that come, and what their statements derive to. */
+export interface CatalogTransaction {
+  readonly remove?: readonly Entity[];
+  readonly put?: readonly Entity[];
+  readonly items?: ReadonlyMap<GlobalId, CatalogItem>;
+  readonly join?: WriteRequest['join'];
+  readonly leave?: readonly string[];
+  /** Rows of other tables in the same commit. */
+  readonly updates?: ReadonlyMap<string, readonly Batch[]>;
+}
+
+/** The cluster that answers what is asked of the catalog alone, so that it answers while every other one is busy or empty. */
+export const SYSTEM_CLUSTER: ClusterEntity = {
+  kind: 'cluster',
+  id: 's1' as ClusterId,
+  number: 0,
+  name: 'mz_catalog_server',
+  size: '1',
+  introspectionIntervalMs: 1000,
+  introspectionDebugging: false,
+};
+const SYSTEM_REPLICA = {
+  kind: 'replica',
+  id: 's1' as ReplicaId,
+  clusterId: SYSTEM_CLUSTER.id,
+  name: 'r1',
+  size: '1',
+  workers: 1,
+} as const;
+
+export const DEFAULT_DATABASE = 'tidemark';
+
+export class Environment {
+  readonly catalog: CatalogState = new CatalogState();
+  readonly collections: Collections;
+  readonly options: EnvironmentOptions;
+  readonly fence: Fence;
+  readonly instances: Map<ClusterId, ComputeInstance> = new Map();
+  oracle!: TimestampOracle;
+  group!: GroupCommit;
+  readonly #rows = new BuiltinRows();
+  readonly #supervisors = new Map<ReplicaId, ReplicaSupervisor>();
+  #catalogShard!: Shard;
+  #transient = 0;
+  #ddl: Promise<unknown> = Promise.resolve();
+  #cancelMaintenance: (() => void) | null = null;
+  #closed = false;
+
+  constructor(options: EnvironmentOptions) {
+    this.options = options;
+    this.fence = { generation: options.generation, start: options.start };
+    this.collections = new Collections({ clock: options.clock, logger: options.logger });
+  }
+
+  // ---- Start
+
+  /** Opens the catalog and its tables; what the catalog's objects need is brought up by the caller (`bootObjects`). */
+  async open(): Promise<readonly Entity[]> {
+    const { stores, clock } = this.options;
+    const shard = await stores.durable.create(CATALOG_SHARD, {
+      schema: CATALOG_SCHEMA,
+      since: Math.floor(clock.nowMs()),
+      fence: this.fence,
+    });
+    await this.takeOver(shard);
+    this.#catalogShard = shard;
+    const entities = await readEntities(stores.durable, shard);
+    this.oracle = new TimestampOracle(clock, shard.upper as Timestamp);
+    this.group = new GroupCommit({
+      oracle: this.oracle,
+      stores,
+      fence: this.fence,
+      timers: this.options.timers,
+      logger: this.options.logger,
+      tickMs: this.options.tickMs ?? 1000,
+      onFenced: this.options.onFenced,
+    });
+    await this.#openBuiltinTables();
+    await this.transact({ put: [SYSTEM_CLUSTER, SYSTEM_REPLICA] }, { durable: false });
+    return entities;
+  }
+
+  async takeOver(shard: Shard): Promise<void> {
+    const refused = await shard.takeOver(this.fence);
+    if (refused !== null)
+      this.options.onFenced(new Error(`shard ${shard.shardId} belongs to a later process`));
+  }
+
+  async #openBuiltinTables(): Promise<void> {
+    const { memory } = this.options.stores;
+    const since = this.oracle.nextWrite();
+    const join: { shard: Shard; store: 'memory' | 'durable' }[] = [
+      { shard: this.#catalogShard, store: 'durable' },
+    ];
+    for (const t of BUILTIN_TABLES) {
+      const id = systemId(t.number);
+      const schema: ShardSchema = { oks: t.columns.map((c) => kindOf(c.type)), errs: ['bytes'] };
+      const shard = await memory.create(builtinShard(id), { schema, since, fence: this.fence });
+      await this.collections.add(id, shard, memory.stores.watch);
+      join.push({ shard, store: 'memory' });
+    }
+    const prepared: PreparedRows[] = [
+      ...(Object.keys(TYPES) as TypeName[]).map((t) => this.#rows.prepare(`type/${t}`, rowsOf('type', t))),
+      ...[...this.catalog.all('schema')].map((s) => this.#rows.prepare(entityKey(s), rowsOf('schema', s))),
+      ...[...this.catalog.loadedItems()].map((l) =>
+        this.#rows.prepare(`item/${l.item.id}`, rowsOf('item', l)),
+      ),
+    ];
+    await this.group.write({ join, updates: builtinUpdates(prepared), onDurable: () => commitAll(prepared) });
+  }
+
+  /** Objects that the catalog holds already, in the order of their creation: only the state in memory learns of them. */
+  async adopt(entities: readonly Entity[], loaded: readonly CatalogItem[]): Promise<void> {
+    const items = new Map(loaded.map((i) => [i.id, i]));
+    await this.transact({ put: entities, items }, { durable: false });
+  }
+
+  startMaintenance(): void {
+    this.#cancelMaintenance = this.options.timers.after(1000, () => {
+      this.collections.maintain();
+      for (const i of this.instances.values()) i.maintain();
+      if (!this.#closed) this.startMaintenance();
+    });
+  }
+
+  // ---- Catalog changes
+
+  /** One statement at a time changes the catalog; a failed one hands on to the next. */
+  exclusively<T>(f: () => Promise<T>): Promise<T> {
+    const run = this.#ddl.then(f, f);
+    this.#ddl = run.catch(() => undefined);
+    return run;
+  }
+
+  /** Makes a change durable, then true. `durable: false`: of what is derived at each start. */
+  async transact(
+    change: CatalogTransaction,
+    options: { readonly durable?: boolean } = {},
+  ): Promise<Timestamp> {
+    const { remove = [], put = [], items = new Map<GlobalId, CatalogItem>() } = change;
+    const prepared = [
+      ...this.#preparedRemovals(remove, put),
+      ...put.flatMap((e) => this.#preparedRows(e, items)),
+    ];
+    const updates = new Map(builtinUpdates(prepared));
+    if (options.durable !== false && remove.length + put.length > 0)
+      updates.set(CATALOG_SHARD, [encodeEntities(remove, put)]);
+    for (const [shard, batches] of change.updates ?? [])
+      updates.set(shard, [...(updates.get(shard) ?? []), ...batches]);
+    return this.group.write({
+      updates,
+      ...(change.join !== undefined && { join: change.join }),
+      ...(change.leave !== undefined && { leave: change.leave }),
+      onDurable: () => {
+        this.catalog.apply({ remove, put, items });
+        commitAll(prepared);
+      },
+    });
+  }
+
+  #preparedRemovals(remove: readonly Entity[], put: readonly Entity[]): PreparedRows[] {
+    const replaced = new Set(put.map(entityKey));
+    return remove
+      .filter((e) => !replaced.has(entityKey(e)))
+      .flatMap((e) => {
+        const logs = e.kind === 'cluster' ? this.catalog.logIndexes(e).map((l) => `item/${l.item.id}`) : [];
+        return [entityKey(e), ...logs].map((key) => this.#rows.prepare(key, []));
+      });
+  }
+
+  #preparedRows(e: Entity, items: ReadonlyMap<GlobalId, CatalogItem>): PreparedRows[] {
+    const item = (l: LoadedItem) => this.#rows.prepare(`item/${l.item.id}`, rowsOf('item', l));
+    switch (e.kind) {
+      case 'database':
+        return [this.#rows.prepare(entityKey(e), rowsOf('database', e))];
+      case 'schema':
+        return [this.#rows.prepare(entityKey(e), rowsOf('schema', e))];
+      case 'cluster':
+        return [
+          this.#rows.prepare(entityKey(e), rowsOf('cluster', e)),
+          ...this.catalog.logIndexes(e).map(item),
+        ];
+      case 'replica':
+        return [this.#rows.prepare(entityKey(e), rowsOf('replica', e))];
+      case 'comment':
+        return [this.#rows.prepare(entityKey(e), rowsOf('comment', e))];
+      case 'item':
+        return [item({ item: items.get(e.id)!, entity: e, schemaId: e.schemaId })];
+      case 'setting':
+      case 'sequence':
+        return [];
+    }
+  }
+
+  /** Rows that a controller keeps about the present, under a key of its own; none: they go. */
+  async setLive(table: BuiltinTableName, key: string, rows: readonly Row[]): Promise<void> {
+    const byTable: BuiltinRowsByTable = rows.map((row) => ({ table, row }));
+    const prepared = [this.#rows.prepare(`live/${table}/${key}`, byTable)];
+    if (prepared[0]!.updates.length === 0) return;
+    commitAll(prepared);
+    await this.group.write({ updates: builtinUpdates(prepared) });
+  }
+
+  /** For what happens by itself: a failure is told to the log. */
+  setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void {
+    if (this.#closed) return;
+    this.setLive(table, key, rows).catch((error: unknown) => {
+      if (!this.#closed) this.options.logger.warn({ error, table }, 'a catalog relation was not updated');
+    });
+  }
+
+  // ---- Clusters
+
+  instance(clusterId: ClusterId): ComputeInstance {
+    const i = this.instances.get(clusterId);
+    assert(i !== undefined, `cluster ${clusterId} runs`);
+    return i;
+  }
+
+  nextTransient(): GlobalId {
+    return `t${++this.#transient}` as GlobalId;
+  }
+
+  uuid(): string {
+    const b = this.options.random.bytes(16);
+    b[6] = (b[6]! & 0x0f) | 0x40;
+    b[8] = (b[8]! & 0x3f) | 0x80;
+    const hex = Array.from(b, (x) => x.toString(16).padStart(2, '0')).join('');
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  }
+
+  startCluster(clusterId: ClusterId): ComputeInstance {
+    const { clock, logger, generation, start } = this.options;
+    const instance = new ComputeInstance({
+      clusterId,
+      shards: this.collections,
+      clock,
+      logger,
+      logging: this.catalog.logging(clusterId),
+      tunables: { maxResultSize: 1 << 30 },
+      generation,
+      start,
+      uuid: () => this.uuid(),
+      onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
+      onFailed: (id, e) => logger.error({ id, ...e }, 'a dataflow failed'),
+    });
+    this.instances.set(clusterId, instance);
+    return instance;
+  }
+
+  startReplica(clusterId: ClusterId, replica: { readonly id: ReplicaId; readonly workers: number }): void {
+    const supervisor = new ReplicaSupervisor({
+      replicaId: replica.id,
+      instance: this.instance(clusterId),
+      connect: () => this.options.createReplica({ replicaId: replica.id, workers: replica.workers }),
+      timers: this.options.timers,
+      onStatus: (status, reason) =>
+        this.setLiveLater('mz_cluster_replica_statuses', replica.id, [
+          [replica.id, status, reason, BigInt(Math.round(this.options.clock.nowMs() * 1000))],
+        ]),
+    });
+    this.#supervisors.set(replica.id, supervisor);
+    supervisor.start();
+  }
+
+  async stopReplica(replicaId: ReplicaId): Promise<void> {
+    const supervisor = this.#supervisors.get(replicaId);
+    this.#supervisors.delete(replicaId);
+    await supervisor?.stop();
+    this.setLiveLater('mz_cluster_replica_statuses', replicaId, []);
+  }
+
+  async stopCluster(clusterId: ClusterId): Promise<void> {
+    for (const r of this.catalog.clusterById(clusterId)?.replicas ?? []) await this.stopReplica(r.id);
+    await this.instances.get(clusterId)?.close();
+    this.instances.delete(clusterId);
+  }
+
+  // ---- End
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelMaintenance?.();
+    for (const s of this.#supervisors.values()) await s.stop();
+    for (const i of this.instances.values()) await i.close();
+    await this.group.close();
+    this.collections.close();
+    await this.options.stores.durable.close();
+    await this.options.stores.memory.close();
+  }
+}
+
+function commitAll(prepared: readonly PreparedRows[]): void {
+  for (const p of prepared) p.commit();
+}
+
+const TABLES = new Map(BUILTIN_TABLES.map((t) => [t.name as BuiltinTableName, t]));
+
+function builtinUpdates(prepared: readonly PreparedRows[]): ReadonlyMap<string, readonly Batch[]> {
+  const byTable = new Map<BuiltinTableName, { rows: Row[]; diffs: number[] }>();
+  for (const { updates } of prepared)
+    for (const u of updates) {
+      let t = byTable.get(u.table);
+      if (t === undefined) byTable.set(u.table, (t = { rows: [], diffs: [] }));
+      t.rows.push(u.row);
+      t.diffs.push(u.diff);
+    }
+  return new Map(
+    [...byTable].map(([name, { rows, diffs }]) => {
+      const table = TABLES.get(name)!;
+      const types = table.columns.map((c) => c.type);
+      return [builtinShard(systemId(table.number)), [batchOf(types, rows, diffs)]];
+    }),
+  );
+}

@@ -1,0 +1,54 @@
+/**
+ * Keeps one replica connected: connects it, notices that it was lost, and connects it anew after a pause that doubles up to half a minute.
+ * A replica that stayed for a minute starts over with the shortest pause.
+ */
+import type { CancelTimer, Timers } from '../base/clock.ts';
+import type { ReplicaId } from '../base/ids.ts';
+import type { ReplicaConnection } from '../compute/protocol.ts';
+import type { ComputeInstance } from '../controller/instance.ts';
+
+export interface SupervisorOptions {
+  readonly replicaId: ReplicaId;
+  readonly instance: ComputeInstance;
+  readonly connect: () => ReplicaConnection;
+  readonly timers: Timers;
+  readonly onStatus: (status: 'online' | 'offline', reason: string | null) => void;
+}
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+const STABLE_MS = 60_000;
+
+export class ReplicaSupervisor {
+  readonly #o: SupervisorOptions;
+  #pauseMs = FIRST_PAUSE_MS;
+  #cancel: CancelTimer | null = null;
+  #stopped = false;
+
+  constructor(options: SupervisorOptions) {
+    this.#o = options;
+  }
+
+  start(): void {
+    if (this.#stopped) return;
+    this.#o.instance.addReplica(this.#o.replicaId, this.#o.connect());
+    this.#o.onStatus('online', null);
+    this.#cancel = this.#o.timers.after(STABLE_MS, () => {
+      this.#pauseMs = FIRST_PAUSE_MS;
+    });
+  }
+
+  lost(reason: string): void {
+    if (this.#stopped) return;
+    this.#cancel?.();
+    this.#o.onStatus('offline', reason);
+    this.#cancel = this.#o.timers.after(this.#pauseMs, () => this.start());
+    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancel?.();
+    await this.#o.instance.removeReplica(this.#o.replicaId);
+  }
+}
