@@ -17,10 +17,14 @@ export type HashRows = (columns: readonly Column[], n: number, out: Int32Array) 
 export class GroupTable {
   readonly keys: GrowableColumns;
   readonly #hash: HashRows;
-  /** Group id + 1, 0 for an empty place. */
-  #places: Int32Array<ArrayBuffer> = new Int32Array(32);
+  /**
+   * Two words a place: group id + 1 (0 = empty) and the key's hash. With the hash at hand a probe reads no key in
+   * vain, and growing reads and writes the table front to back: an entry goes to its old place or to that plus the
+   * old size, give or take a probe.
+   */
+  #places: Int32Array<ArrayBuffer> = new Int32Array(64);
   #mask = 31;
-  /** By group id. */
+  /** By group id, for `free`. */
   #hashes: Int32Array<ArrayBuffer> = new Int32Array(16);
   #scratch: Int32Array<ArrayBuffer> = new Int32Array(0);
 
@@ -58,7 +62,7 @@ export class GroupTable {
       const key = v[i]!;
       let p = hashes[i]! & mask;
       for (;;) {
-        const e = places[p]!;
+        const e = places[2 * p]!;
         if (e === 0) {
           out[i] = this.#insert(p, columns, i, hashes[i]!);
           places = this.#places;
@@ -79,7 +83,6 @@ export class GroupTable {
     const v = columns[0]!.values;
     const vo = columns[0]!.offsets;
     const own = this.keys.columns[0]!;
-    let byId = this.#hashes;
     let heap = own.values;
     let ho = own.offsets;
     for (let i = 0; i < n; i++) {
@@ -88,16 +91,16 @@ export class GroupTable {
       const len = vo[i + 1]! - from;
       let p = h & this.#mask;
       probe: for (;;) {
-        const g = this.#places[p]! - 1;
+        const g = this.#places[2 * p]! - 1;
+        const same = this.#places[2 * p + 1] === h;
         if (g < 0) {
           out[i] = this.#insert(p, columns, i, h);
-          byId = this.#hashes;
           heap = own.values;
           ho = own.offsets;
           break;
         }
         p = (p + 1) & this.#mask;
-        if (byId[g] !== h) continue;
+        if (!same) continue;
         const at = ho[2 * g]!;
         if (ho[2 * g + 1]! - at !== len) continue;
         for (let k = 0; k < len; k++) if (heap[at + k] !== v[from + k]) continue probe;
@@ -113,12 +116,12 @@ export class GroupTable {
       const h = hashes[i]!;
       let p = h & this.#mask;
       for (;;) {
-        const g = this.#places[p]! - 1;
+        const g = this.#places[2 * p]! - 1;
         if (g < 0) {
           out[i] = this.#insert(p, columns, i, h);
           break;
         }
-        if (this.#hashes[g] === h && keys.equals(g, columns, i)) {
+        if (this.#places[2 * p + 1] === h && keys.equals(g, columns, i)) {
           out[i] = g;
           break;
         }
@@ -131,21 +134,23 @@ export class GroupTable {
     const g = this.keys.add(columns, i);
     if (g >= this.#hashes.length) this.#hashes = growI32(this.#hashes, g * 2);
     this.#hashes[g] = h;
-    this.#places[place] = g + 1;
-    if (this.keys.live * 2 > this.#places.length) this.#rehash();
+    this.#places[2 * place] = g + 1;
+    this.#places[2 * place + 1] = h;
+    if (this.keys.live * 3 > this.#places.length) this.#rehash();
     return g;
   }
 
   #rehash(): void {
     const old = this.#places;
     const places = new Int32Array(old.length * 2);
-    const mask = places.length - 1;
-    for (let k = 0; k < old.length; k++) {
-      const e = old[k]!;
-      if (e === 0) continue;
-      let p = this.#hashes[e - 1]! & mask;
-      while (places[p] !== 0) p = (p + 1) & mask;
-      places[p] = e;
+    const mask = old.length - 1;
+    for (let k = 0; k < old.length; k += 2) {
+      if (old[k] === 0) continue;
+      const h = old[k + 1]!;
+      let p = h & mask;
+      while (places[2 * p] !== 0) p = (p + 1) & mask;
+      places[2 * p] = old[k]!;
+      places[2 * p + 1] = h;
     }
     this.#places = places;
     this.#mask = mask;
@@ -156,21 +161,22 @@ export class GroupTable {
     const places = this.#places;
     const mask = this.#mask;
     let hole = this.#hashes[g]! & mask;
-    while (places[hole] !== g + 1) hole = (hole + 1) & mask;
-    for (let p = (hole + 1) & mask; places[p] !== 0; p = (p + 1) & mask) {
-      const home = this.#hashes[places[p]! - 1]! & mask;
+    while (places[2 * hole] !== g + 1) hole = (hole + 1) & mask;
+    for (let p = (hole + 1) & mask; places[2 * p] !== 0; p = (p + 1) & mask) {
+      const home = places[2 * p + 1]! & mask;
       // An entry moves into the hole unless its home lies cyclically in (hole, p].
       if (((p - home) & mask) < ((p - hole) & mask)) continue;
-      places[hole] = places[p]!;
+      places[2 * hole] = places[2 * p]!;
+      places[2 * hole + 1] = places[2 * p + 1]!;
       hole = p;
     }
-    places[hole] = 0;
+    places[2 * hole] = 0;
     this.keys.free(g);
   }
 
   addSize(size: StateSize): void {
     this.keys.addSize(size);
-    addArray(size, this.#places, this.live);
+    addArray(size, this.#places, 2 * this.live);
     addArray(size, this.#hashes, this.live);
   }
 }
