@@ -111,6 +111,7 @@ class Scanner {
     const s = this.text;
     let out = '';
     let quoted = false;
+    let escaped = false;
     let end = 0; // length of `out` without trailing unquoted white space
     for (;;) {
       const c = s[this.at];
@@ -131,6 +132,7 @@ class Scanner {
         const next = s[this.at++];
         if (next === undefined) throw this.fail('Unexpected end of input.');
         out += next;
+        escaped = true;
         end = out.length;
       } else {
         out += c;
@@ -139,7 +141,7 @@ class Scanner {
     }
     const value = out.slice(0, end);
     if (!quoted && value === '') throw this.fail(`Unexpected "${this.peek()}" character.`);
-    return !quoted && /^null$/i.test(value) ? null : value;
+    return !quoted && !escaped && /^null$/i.test(value) ? null : value;
   }
 
   #quoted(): string {
@@ -240,6 +242,7 @@ function parseLevel(
     );
   sc.at++;
   let n = 0;
+  let nested = false;
   for (;;) {
     sc.space();
     const c = sc.peek();
@@ -247,10 +250,11 @@ function parseLevel(
     if (c === '}' && n === 0) break;
     if (c === '{') {
       if (state.leaf === d) throw sc.fail(MISMATCH);
+      nested = true;
       parseLevel(sc, d + 1, dims, items, parse, state);
     } else {
       if (c === ',' || c === '}') throw sc.fail(`Unexpected "${c}" character.`);
-      if (state.leaf >= 0 && state.leaf !== d) throw sc.fail(MISMATCH);
+      if (nested || (state.leaf >= 0 && state.leaf !== d)) throw sc.fail(MISMATCH);
       state.leaf = d;
       const e = sc.element();
       items.push(e === null ? null : parse(e));

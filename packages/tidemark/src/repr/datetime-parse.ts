@@ -95,8 +95,7 @@ class Parser {
 
   offset(text: string): TimeZone {
     const o = parseOffset(text);
-    if (o === undefined) throw this.bad();
-    if (Math.abs(o) >= 16 * 3600)
+    if (o === undefined || Math.abs(o) >= 16 * 3600)
       throw new SqlError(
         'time_zone_displacement_overflow',
         `time zone displacement out of range: "${this.text}"`,
@@ -190,12 +189,22 @@ function readTokens(p: Parser, s: string): Reading {
       throw p.bad();
     }
     any = true;
+    if (!mayTouch(m, lower.charAt(TOKEN.lastIndex))) throw p.bad();
     token(p, s.slice(at), m, f, r);
     at = TOKEN.lastIndex;
   }
   if (!any) throw p.bad();
   finishFields(p, f, r);
   return r;
+}
+
+/** Whether a token may stand right before the next character. */
+function mayTouch(m: RegExpExecArray, next: string): boolean {
+  if (m[5] !== undefined) return !/[-/.\d]/.test(next);
+  if (m[12] !== undefined) return !/[-.\d]/.test(next);
+  // A sign after digits is a zone only where the digits are a time.
+  if (m[10] !== undefined) return m[10].length === 6 || !/[-+]/.test(next);
+  return true;
 }
 
 /** Words that stand for a whole value. */
@@ -247,11 +256,15 @@ function token(p: Parser, source: string, m: RegExpExecArray, f: Fields, r: Read
     r.zone = p.offset(m[9]);
   } else if (m[10] !== undefined) numberToken(p, m[10], m[11], f, r);
   else if (m[12] !== undefined) wordToken(p, m[12], source, f, r);
+  // The T of ISO 8601 follows a date.
+  else if (!f.dashed && f.year === undefined && p.what !== 'time') throw p.bad();
 }
 
 function dateToken(p: Parser, a: string, b: string, c: string, f: Fields): void {
   if (f.dashed) throw p.bad();
   f.dashed = true;
+  // Only a year has more than two digits.
+  if (/^\d{3}/.test(b) || (a.length >= 3 && c.length > 2)) throw p.bad();
   if (/[a-z]/.test(b)) {
     // 08-Jan-1999 or 1999-Jan-08
     f.month = monthOf(b);

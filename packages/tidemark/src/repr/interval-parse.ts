@@ -76,24 +76,32 @@ const MONTHS: Partial<Record<Unit, number>> = {
 };
 
 /** Sums fields; a fraction of a larger unit spills into the smaller ones, as PostgreSQL spreads it. */
+/** A decimal as its whole and its fraction, both with its sign. */
+function decimal(text: string, negate: boolean): [whole: number, fraction: number] {
+  const point = text.indexOf('.');
+  const negative = text.startsWith('-') !== negate;
+  const whole = Math.abs(Number(point < 0 ? text : text.slice(0, point)) || 0);
+  const fraction = point < 0 ? 0 : Number(`0${text.slice(point)}`);
+  return negative ? [0 - whole, 0 - fraction] : [whole, fraction];
+}
+
 class Sum {
   months = 0;
   days = 0;
   micros = 0;
 
-  add(unit: Unit, n: number): void {
+  /** `fraction` comes apart from the whole, so that 9999999.99 does not lose microseconds. */
+  add(unit: Unit, whole: number, fraction = 0): void {
     const perMonth = MONTHS[unit];
     if (perMonth !== undefined) {
-      const whole = Math.trunc(n);
       this.months += whole * perMonth;
-      const rest = n - whole;
-      if (unit === 'month') this.#addDays(rest * DAYS_PER_MONTH);
-      else this.months += roundEven(rest * perMonth);
+      if (unit === 'month') this.#addDays(fraction * DAYS_PER_MONTH);
+      else this.months += roundEven(fraction * perMonth);
     } else if (unit === 'week' || unit === 'day') {
-      const whole = Math.trunc(n);
-      this.days += whole * (unit === 'week' ? 7 : 1);
-      this.#addDays((n - whole) * (unit === 'week' ? 7 : 1));
-    } else this.micros += roundEven(n * MICROS[unit]!);
+      const days = unit === 'week' ? 7 : 1;
+      this.days += whole * days;
+      this.#addDays(fraction * days);
+    } else this.micros += whole * MICROS[unit]! + roundEven(fraction * MICROS[unit]!);
   }
 
   #addDays(n: number): void {
@@ -130,6 +138,17 @@ interface Piece {
   readonly word: string;
 }
 
+/** Words that a digit may follow at once, as in `1y2mon`; PostgreSQL takes any other for a zone or a date. */
+const TOUCHING = new Set(['y', 'd', 'h', 'm', 's', 'mm', 'mon', 'dec']);
+
+/** Whether a token may stand right before the next character: white space parts any two. */
+function mayTouch(token: string, next: string): boolean {
+  if (next === '' || /\s$/.test(token)) return true;
+  const last = token.charAt(token.length - 1);
+  if (/[a-z]/.test(last)) return !/[-+.\d]/.test(next) || (/\d/.test(next) && TOUCHING.has(token.trim()));
+  return last === '@' || (last !== '.' && /[a-z]/.test(next));
+}
+
 function tokens(text: string, s: string): Piece[] {
   const out: Piece[] = [];
   TOKEN.lastIndex = 0;
@@ -138,6 +157,7 @@ function tokens(text: string, s: string): Piece[] {
     const m = TOKEN.exec(s);
     if (m === null) throw badSyntax(text);
     at = TOKEN.lastIndex;
+    if (!mayTouch(m[0], s.charAt(at))) throw badSyntax(text);
     const piece = (kind: Piece['kind'], sign: string | undefined, parts: number[], word = ''): void => {
       out.push({ kind, negative: sign === '-', parts, word });
     };
@@ -151,8 +171,7 @@ function tokens(text: string, s: string): Piece[] {
         m[6] === undefined ? 0 : 1,
       ]);
     } else if (m[8] !== undefined) piece('yearMonth', m[7], [Number(m[8]), Number(m[9])]);
-    else if (m[10] !== undefined)
-      piece('number', m[10].startsWith('-') ? '-' : '', [Math.abs(Number(m[10]))]);
+    else if (m[10] !== undefined) piece('number', '', decimal(m[10], false));
     else if (m[11] !== undefined) piece('word', '', [], m[11]);
   }
   return out;
@@ -192,7 +211,7 @@ function parseVerbose(text: string, s: string, sum: Sum, fields: string | undefi
   for (let i = pieces.length - 1; i >= 0; i--) {
     const p = pieces[i]!;
     if (p.kind === 'time') {
-      once('time');
+      for (const unit of ['hour', 'minute', 'second']) once(unit);
       addTime(text, p, sum, fields);
       bare = 'day';
     } else if (p.kind === 'yearMonth') {
@@ -204,7 +223,7 @@ function parseVerbose(text: string, s: string, sum: Sum, fields: string | undefi
     } else if (p.kind === 'number') {
       if (bare === undefined) throw badSyntax(text);
       once(bare);
-      sum.add(bare, p.negative ? -p.parts[0]! : p.parts[0]!);
+      sum.add(bare, p.parts[0]!, p.parts[1]!);
       bare = undefined;
     } else {
       const unit = unitOf(p.word);
@@ -240,7 +259,7 @@ function parseIso(text: string, s: string, sum: Sum): void {
     sum.add('day', d!);
     sum.add('hour', h!);
     sum.add('minute', mi!);
-    sum.add('second', se!);
+    sum.add('second', Math.trunc(se!), se! % 1);
     return;
   }
   while (at < s.length) {
@@ -254,7 +273,7 @@ function parseIso(text: string, s: string, sum: Sum): void {
     if (m === null) throw badSyntax(text);
     const letter = m[2] as keyof typeof ISO_UNITS;
     if (time !== (letter === 'h' || letter === 's') && letter !== 'm') throw badSyntax(text);
-    sum.add(letter === 'm' && time ? 'minute' : ISO_UNITS[letter], negative ? -Number(m[1]) : Number(m[1]));
+    sum.add(letter === 'm' && time ? 'minute' : ISO_UNITS[letter], ...decimal(m[1]!, negative));
     at = ISO_PART.lastIndex;
   }
 }

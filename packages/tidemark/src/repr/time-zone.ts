@@ -123,6 +123,7 @@ const zones = new Map<string, TimeZone>([
 export function parseOffset(text: string): number | undefined {
   const m = /^([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?$/.exec(text);
   if (m === null) return undefined;
+  if (Number(m[3] ?? 0) > 59 || Number(m[4] ?? 0) > 59) return undefined;
   const seconds = Number(m[2]) * 3600 + Number(m[3] ?? 0) * 60 + Number(m[4] ?? 0);
   return m[1] === '-' ? 0 - seconds : seconds;
 }
