@@ -24,13 +24,13 @@ class Producer {
   readonly input: InputHandle;
   readonly trace: TraceHandle;
 
-  constructor() {
+  constructor(cuts = true) {
     let input!: InputHandle;
     let trace!: TraceHandle;
     this.worker.buildDataflow('producer', (scope) => {
       const s = source(scope);
       input = s.handle;
-      trace = arrange(scope, s.stream, { spec: SPEC }).trace.clone();
+      trace = arrange(scope, s.stream, { spec: SPEC }).trace.clone({ cuts });
     });
     this.input = input;
     this.trace = trace;
@@ -90,8 +90,7 @@ function selfJoin(updates: readonly Update[]): Update[] {
 describe('import', () => {
   for (const cuts of [true, false])
     it(`starts at the as-of and ends at until, from a handle that ${cuts ? 'cuts' : 'never cuts'}`, () => {
-      const p = new Producer();
-      if (!cuts) p.trace.setPhysicalCompaction(EMPTY);
+      const p = new Producer(cuts);
       for (let t = 0; t < 4; t++) p.round(t);
       while (p.worker.idle() === 'more');
       assert.equal(p.trace.batches().length < 4, !cuts);

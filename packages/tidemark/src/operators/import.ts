@@ -40,7 +40,7 @@ export function importTrace(scope: Scope, handle: TraceHandle, options: ImportOp
   const to = op.output<ArrangedBatch>('arranged');
   const own = handle.trace.handle(asOf);
   const view = new TraceView(own, options.until ?? EMPTY);
-  const built = view.clone();
+  const built = view.clone({ cuts: true });
   scope.onBuilt(() => built.dispose());
   op.build((ctx) => new Importer({ ctx, to, view, handle: own, options }));
   return { spec: handle.spec, stream: to.stream, trace: built };

@@ -43,6 +43,8 @@ interface Plan {
   readonly hash: RowHash;
   readonly keyWidth: 0 | 1 | 2;
   readonly times: number;
+  /** Whether the handles outside may cut. */
+  readonly cuts: boolean;
 }
 
 function planOf(random: SeededRandom): Plan {
@@ -52,6 +54,7 @@ function planOf(random: SeededRandom): Plan {
     hash: [hashRows, hashRows, degenerate, threeBuckets][random.below(4)]!,
     keyWidth: random.below(3) as 0 | 1 | 2,
     times: 4 + random.below(6),
+    cuts: random.below(2) === 0,
   };
 }
 
@@ -138,8 +141,8 @@ class Run {
         const ra = arrange(scope, r.stream, {
           spec: arrangementSpec(RIGHT, [0, 1].slice(0, keyWidth), hash),
         });
-        this.leftTraces.push(la.trace.clone());
-        this.rightTraces.push(ra.trace.clone());
+        this.leftTraces.push(la.trace.clone({ cuts: this.plan.cuts }));
+        this.rightTraces.push(ra.trace.clone({ cuts: this.plan.cuts }));
         if (joinHere) scope.region('join', (inner) => this.addJoin(inner, la, ra));
       });
   }

@@ -40,7 +40,7 @@ export function join(scope: Scope, left: Arranged, right: Arranged, options: Joi
   const op = scope.operator(options.name ?? 'Join');
   const inputs = [op.input(left.stream), op.input(right.stream)] as const;
   const to = op.output<Batch>('batch');
-  const traces = [left.trace.clone(), right.trace.clone()] as const;
+  const traces = [left.trace.clone({ cuts: true }), right.trace.clone({ cuts: true })] as const;
   op.build(
     (ctx) =>
       new Joiner(ctx, [new Side(inputs[0], traces[0]), new Side(inputs[1], traces[1])], to, options.output),

@@ -4,7 +4,7 @@
  */
 import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import { type ArrangedBatch, type ArrangementSpec, restrictTimes } from './arranged-batch.ts';
-import type { TraceReader } from './trace.ts';
+import type { CloneRights, TraceReader } from './trace.ts';
 
 export class TraceView implements TraceReader {
   readonly #inner: TraceReader;
@@ -78,8 +78,8 @@ export class TraceView implements TraceReader {
     return out;
   }
 
-  clone(): TraceView {
-    return new TraceView(this.#inner.clone(), this.#until, this.#group);
+  clone(rights?: CloneRights): TraceView {
+    return new TraceView(this.#inner.clone(rights), this.#until, this.#group);
   }
 
   dispose(): void {

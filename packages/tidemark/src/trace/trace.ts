@@ -23,14 +23,22 @@ export interface TraceReader {
   readonly physical: Frontier;
   /** Gives up reads before `frontier`. */
   setLogicalCompaction(frontier: Frontier): void;
-  /** Gives up cutting (`batchesThrough`) before `frontier`; EMPTY for a reader that never cuts, as an index's is. */
+  /** Gives up cutting (`batchesThrough`) before `frontier`; EMPTY for a reader that never cuts. */
   setPhysicalCompaction(frontier: Frontier): void;
   /** The batches that make up the updates before `upper`, oldest first; batches end exactly there. */
   batchesThrough(upper: Frontier): readonly ArrangedBatch[];
   /** Every sealed batch. */
   batches(): readonly ArrangedBatch[];
-  clone(): TraceReader;
+  clone(rights?: CloneRights): TraceReader;
   dispose(): void;
+}
+
+export interface CloneRights {
+  /**
+   * Whether the clone may cut (`batchesThrough`): its owner then has to move its physical frontier, or nothing
+   * merges. By default it may not, and holds back times alone: an index, a peek.
+   */
+  readonly cuts: boolean;
 }
 
 /** Follows a trace as its writer does. Called synchronously: activate something, do no work. */
@@ -249,9 +257,12 @@ export class TraceHandle implements TraceReader {
     return this.trace.batches();
   }
 
-  clone(): TraceHandle {
+  clone(rights: CloneRights = { cuts: false }): TraceHandle {
     assert(!this.disposed, 'a handle is cloned before it is disposed');
-    return this.trace.handle(this.#since, this.#physical);
+    if (!rights.cuts) return this.trace.handle(this.#since, EMPTY);
+    return this.#physical === EMPTY
+      ? this.trace.handle(this.#since)
+      : this.trace.handle(this.#since, this.#physical);
   }
 
   dispose(): void {
