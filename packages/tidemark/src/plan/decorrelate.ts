@@ -37,6 +37,7 @@ import {
 } from './make-scalar.ts';
 import {
   arityOf,
+  type Column,
   columnRef,
   columnsOf,
   constant,
@@ -68,6 +69,8 @@ export interface DecorrelateOptions {
   /** WITH queries that depend on nothing outside, each after those that it reads. */
   readonly ctes: readonly HCte[];
   readonly parameters: readonly (Datum | undefined)[];
+  /** A parameter without a value is NULL: nobody runs the plan. */
+  readonly describe?: boolean;
 }
 
 /** The plan's columns are those of `rel`, in order. */
@@ -121,7 +124,7 @@ export class Lowering {
       case 'values':
         return this.#values(rel, outer);
       case 'get':
-        return beside({ op: 'Get', id: rel.id, columns: rel.columns, keys: rel.keys });
+        return beside({ op: 'Get', id: rel.id, columns: plain(rel.columns), keys: rel.keys });
       case 'cte': {
         const found = this.#ctes.get(rel.cte);
         assert(found !== undefined, 'a WITH query is lowered before its uses');
@@ -182,7 +185,7 @@ export class Lowering {
     const rows = rel.rows.map((row) => row.map((e) => (hasSubquery(e) ? undefined : this.#literal(e))));
     if (rows.every((row) => row.every((e) => e !== undefined))) {
       const data = rows.map((row) => row.map((e) => e!.value));
-      return { mir: join([outer.mir, constant(rel.columns, data)]), ids };
+      return { mir: join([outer.mir, constant(plain(rel.columns), data)]), ids };
     }
     const one = (input: Mir, row: readonly HExpr[]): Mir => {
       const laid = this.append(
@@ -201,6 +204,7 @@ export class Lowering {
 
   #parameter(index: number): Datum {
     const value = this.#options.parameters[index - 1];
+    if (value === undefined && this.#options.describe === true) return null;
     if (value === undefined) throw new SqlError('undefined_parameter', `there is no parameter $${index}`);
     return value;
   }
@@ -214,7 +218,7 @@ export class Lowering {
       input: laid.mir,
       func: rel.func,
       args: exprs,
-      columns: own,
+      columns: plain(own),
       ...ordinality,
     };
     const extra = laid.ids.length;
@@ -611,6 +615,10 @@ export class Lowering {
     });
   }
 }
+
+/** Without names and numbers: equal plans are equal data. */
+const plain = (columns: readonly Column[]): readonly Column[] =>
+  columns.map(({ type: t, nullable }) => ({ type: t, nullable }));
 
 export const positions = (laid: Laid, ids: readonly ColumnId[]): readonly number[] =>
   ids.map((id) => {

@@ -41,17 +41,6 @@ export interface QueryPlan {
   readonly contextual: readonly string[];
 }
 
-/** Types of a query and of its parameters, before there are values. */
-export function describeQuery(
-  query: Query,
-  options: PlanOptions,
-): { readonly desc: RelationDesc; readonly paramTypes: readonly SqlType[] } {
-  const context = newBinder(options);
-  const bound = context.rules.query(context, query, undefined);
-  const columns = bound.columns.map((c) => ({ name: c.name, type: c.type, nullable: true }));
-  return { desc: { columns, keys: [] }, paramTypes: context.paramTypes() };
-}
-
 export function planQuery(query: Query, options: PlanOptions, targets?: QueryTargets): QueryPlan {
   const context = newBinder(options);
   return finishPlan(context, context.rules.query(context, query, undefined, targets));
@@ -76,13 +65,20 @@ export function finishPlan(context: BindContext, bound: BoundQuery): QueryPlan {
         ],
       };
   const decorrelated = foldContextual(
-    decorrelate(hir, { ctes: context.ctes, parameters: options.paramValues ?? [] }),
+    decorrelate(hir, {
+      ctes: context.ctes,
+      parameters: options.paramValues ?? [],
+      describe: options.describe ?? false,
+    }),
     options.eval,
   );
-  const mir = optimize(decorrelated, {
-    context: options.eval,
-    indexes: (id) => options.catalog.indexesOn(id),
-  });
+  const mir =
+    options.describe === true
+      ? decorrelated
+      : optimize(decorrelated, {
+          context: options.eval,
+          indexes: (id) => options.catalog.indexesOn(id),
+        });
   const ids = hir.kind === 'project' ? hir.columns.map((c) => c.id) : [];
   const project = bound.columns.map((_, i) => i);
   const finishing: RowSetFinishing = maintained

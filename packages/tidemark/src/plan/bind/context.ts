@@ -22,6 +22,8 @@ export interface PlanOptions {
   readonly paramTypes?: readonly (SqlType | undefined)[];
   /** Values of `$1` …, of the types that a planning without values inferred. */
   readonly paramValues?: readonly Datum[];
+  /** Only types are asked for: parameters without a value stand for NULL, and the plan is not to be run. */
+  readonly describe?: boolean;
   /** Whether the result is kept up to date: TopK instead of a finishing, mz_now() as a temporal filter. */
   readonly maintained?: boolean;
 }

@@ -1,0 +1,167 @@
+/**
+ * Statements to plans: one function a kind of statement, in one table. Pure: a plan is data, made from the syntax, a
+ * snapshot of the catalog and what the session tells.
+ */
+import type { GlobalId } from '../base/ids.ts';
+import type { RelationDesc, SqlType } from '../repr/types.ts';
+import type { Statement } from '../sql/ast-statement.ts';
+import { planQuery } from './plan-query.ts';
+import {
+  planAlter,
+  planAsOf,
+  planComment,
+  planCreateCluster,
+  planCreateClusterReplica,
+  planCreateConnection,
+  planCreateIndex,
+  planCreateMaterializedView,
+  planCreateSecret,
+  planCreateSink,
+  planCreateSource,
+  planCreateTable,
+  planCreateView,
+  planDrop,
+} from './statement/ddl.ts';
+import { planCopy, planDelete, planInsert, planUpdate } from './statement/dml.ts';
+import { planExplain } from './statement/explain-plan.ts';
+import { objectNamed, partsOf } from './statement/names.ts';
+import type { Plan, StatementContext } from './statement/plan.ts';
+import { planSession } from './statement/session.ts';
+import { showQuery } from './statement/show.ts';
+import { planSubscribe } from './statement/subscribe.ts';
+
+export type { Plan, StatementContext };
+
+type Planner<K extends Statement['kind']> = (
+  s: Extract<Statement, { kind: K }>,
+  context: StatementContext,
+) => Plan | undefined;
+
+const PLANNERS: { readonly [K in Statement['kind']]: Planner<K> } = {
+  selectStatement: (s, context) => ({
+    kind: 'select',
+    query: planQuery(s.query, context),
+    asOf: planAsOf(s.asOf, context),
+  }),
+  insert: planInsert,
+  update: planUpdate,
+  delete: planDelete,
+  copy: planCopy,
+  subscribe: planSubscribe,
+  declareCursor: (s, context) => {
+    const plan =
+      s.statement.kind === 'subscribe'
+        ? planSubscribe(s.statement, context)
+        : {
+            kind: 'select' as const,
+            query: planQuery(s.statement.query, context),
+            asOf: planAsOf(s.statement.asOf, context),
+          };
+    return { kind: 'declareCursor', name: s.name.name, hold: s.hold, plan };
+  },
+  fetch: planSession,
+  close: planSession,
+  createCluster: planCreateCluster,
+  createClusterReplica: planCreateClusterReplica,
+  createTable: planCreateTable,
+  createSource: planCreateSource,
+  createView: planCreateView,
+  createMaterializedView: planCreateMaterializedView,
+  createIndex: planCreateIndex,
+  createSink: planCreateSink,
+  createSchema: (s) => ({ kind: 'createSchema', name: partsOf(s.name), ifNotExists: s.ifNotExists }),
+  createDatabase: (s) => ({ kind: 'createDatabase', name: s.name.name, ifNotExists: s.ifNotExists }),
+  createConnection: planCreateConnection,
+  createSecret: planCreateSecret,
+  alterRename: planAlter,
+  alterSetSchema: planAlter,
+  alterSwap: planAlter,
+  alterOwner: planAlter,
+  alterSet: planAlter,
+  alterReset: planAlter,
+  alterApplyReplacement: planAlter,
+  alterSecret: planAlter,
+  drop: planDrop,
+  comment: planComment,
+  showObjects: (s, context) => ({
+    kind: 'select',
+    query: planQuery(showQuery(s, context), context),
+    asOf: undefined,
+  }),
+  showCreate: (s, context) => {
+    const object = objectNamed(context, s.objectType, s.name);
+    const item = object.id === undefined ? undefined : context.catalog.item(object.id as GlobalId);
+    const name =
+      item === undefined ? partsOf(s.name) : [item.name.database, item.name.schema, item.name.item];
+    return {
+      kind: 'showCreate',
+      object,
+      name: name.filter((p) => p !== null).join('.'),
+      sql: item?.createSql ?? '',
+    };
+  },
+  showVariable: planSession,
+  showAll: planSession,
+  explainPlan: planExplain,
+  explainTimestamp: (s, context) => ({
+    kind: 'explainTimestamp',
+    query: planQuery(s.explainee.query, context),
+    format: s.format,
+  }),
+  explainAnalyze: (s, context) => {
+    const { id } = objectNamed(context, s.object.objectType, s.object.name);
+    return {
+      kind: 'explainAnalyze',
+      object: id as GlobalId,
+      properties: s.properties,
+      skew: s.skew,
+      asSql: s.asSql,
+    };
+  },
+  begin: planSession,
+  commit: planSession,
+  rollback: planSession,
+  setTransaction: planSession,
+  set: planSession,
+  reset: planSession,
+  discard: planSession,
+  prepare: planSession,
+  execute: planSession,
+  deallocate: planSession,
+  alterSystemSet: planSession,
+  alterSystemReset: planSession,
+};
+
+/** Undefined: nothing to do (ALTER … IF EXISTS of what is not there). */
+export function planStatement(statement: Statement, context: StatementContext): Plan | undefined {
+  const planner = PLANNERS[statement.kind] as (s: Statement, context: StatementContext) => Plan | undefined;
+  return planner(statement, context);
+}
+
+export interface StatementDesc {
+  readonly paramTypes: readonly SqlType[];
+  /** Undefined: no rows come back, or rows whose shape the adapter knows (SHOW, EXPLAIN, FETCH). */
+  readonly result: RelationDesc | undefined;
+}
+
+/** Types of the parameters and of the result, before there are values. */
+export function describeStatement(statement: Statement, context: StatementContext): StatementDesc {
+  const plan = planStatement(statement, { ...context, describe: true });
+  const none: readonly SqlType[] = [];
+  switch (plan?.kind) {
+    case 'select':
+    case 'subscribe':
+    case 'copyTo':
+      return {
+        paramTypes: plan.query.paramTypes,
+        result: plan.kind === 'copyTo' ? undefined : plan.query.desc,
+      };
+    case 'insert':
+      return { paramTypes: plan.source.paramTypes, result: plan.returning?.desc };
+    case 'update':
+    case 'delete':
+      return { paramTypes: plan.read.paramTypes, result: plan.returning?.desc };
+    default:
+      return { paramTypes: none, result: undefined };
+  }
+}
