@@ -126,7 +126,8 @@ const ISO =
 function read(p: Parser): Reading {
   const s = trimSpace(p.text);
   const m = ISO.exec(s);
-  if (m === null) return readTokens(p, s);
+  // A minus right after a date is no zone; the tokens tell.
+  if (m === null || (m[4] === undefined && m[8]?.startsWith('-'))) return readTokens(p, s);
   const r: Reading = { infinite: 0, days: undefined, micros: undefined, zone: undefined };
   r.days = p.days(Number(m[1]), Number(m[2]), Number(m[3]), m[9]?.toUpperCase() === 'BC');
   if (m[4] !== undefined) {
@@ -192,6 +193,8 @@ function readTokens(p: Parser, s: string): Reading {
     if (!mayTouch(m, lower.charAt(TOKEN.lastIndex))) throw p.bad();
     token(p, s.slice(at), m, f, r);
     at = TOKEN.lastIndex;
+    // A sign after digits is a zone only where the digits were a time.
+    if (m[10] !== undefined && r.micros === undefined && /[-+]/.test(lower.charAt(at))) throw p.bad();
   }
   if (!any) throw p.bad();
   finishFields(p, f, r);
@@ -202,8 +205,7 @@ function readTokens(p: Parser, s: string): Reading {
 function mayTouch(m: RegExpExecArray, next: string): boolean {
   if (m[5] !== undefined) return !/[-/.\d]/.test(next);
   if (m[12] !== undefined) return !/[-.\d]/.test(next);
-  // A sign after digits is a zone only where the digits are a time.
-  if (m[10] !== undefined) return m[10].length === 6 || !/[-+]/.test(next);
+  if (m[9] !== undefined) return !/\d/.test(next);
   return true;
 }
 
@@ -252,7 +254,8 @@ function token(p: Parser, source: string, m: RegExpExecArray, f: Fields, r: Read
     );
   } else if (m[5] !== undefined) dateToken(p, m[5], m[7]!, m[8]!, f);
   else if (m[9] !== undefined) {
-    if (r.zone !== undefined) throw p.bad();
+    const first = !f.dashed && r.micros === undefined && f.numbers.length === 0;
+    if (first || r.zone !== undefined) throw p.bad();
     r.zone = p.offset(m[9]);
   } else if (m[10] !== undefined) numberToken(p, m[10], m[11], f, r);
   else if (m[12] !== undefined) wordToken(p, m[12], source, f, r);

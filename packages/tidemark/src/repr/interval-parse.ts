@@ -77,9 +77,9 @@ const MONTHS: Partial<Record<Unit, number>> = {
 
 /** Sums fields; a fraction of a larger unit spills into the smaller ones, as PostgreSQL spreads it. */
 /** A decimal as its whole and its fraction, both with its sign. */
-function decimal(text: string, negate: boolean): [whole: number, fraction: number] {
+function decimal(text: string): [whole: number, fraction: number] {
   const point = text.indexOf('.');
-  const negative = text.startsWith('-') !== negate;
+  const negative = text.startsWith('-');
   const whole = Math.abs(Number(point < 0 ? text : text.slice(0, point)) || 0);
   const fraction = point < 0 ? 0 : Number(`0${text.slice(point)}`);
   return negative ? [0 - whole, 0 - fraction] : [whole, fraction];
@@ -121,7 +121,7 @@ export function parseInterval(text: string, fields?: string): Interval {
   const s = trimSpace(text).toLowerCase();
   if (/^[+-]?inf(inity)?$/.test(s)) throw unsupported('an infinite interval');
   const sum = new Sum();
-  if (/^[+-]?p/.test(s)) parseIso(text, s, sum);
+  if (s.startsWith('p')) parseIso(text, s, sum);
   else parseVerbose(text, s, sum, fields);
   if (Math.abs(sum.months) > INT4_MAX || Math.abs(sum.days) > INT4_MAX || !Number.isSafeInteger(sum.micros))
     throw fieldOverflow(text);
@@ -129,7 +129,7 @@ export function parseInterval(text: string, fields?: string): Interval {
 }
 
 const TOKEN =
-  /\s*(?:([+-]?)(\d+):(\d+)(?::(\d+)(\.\d*)?|(\.\d+))?|([+-]?)(\d+)-(\d+)(?![\d.-])|([+-]?(?:\d+\.?\d*|\.\d+))|([a-z]+)|(@))\s*/y;
+  /\s*(?:([+-]?)(\d+):(\d+)(?::(\d+)(\.\d*)?|(\.\d+))?|([+-]?)(\d+)-(\d+)(?![\d.-])|([+-]?\d+\.?\d*|\.\d+)|([a-z]+)|(@))\s*/y;
 
 interface Piece {
   readonly kind: 'time' | 'yearMonth' | 'number' | 'word';
@@ -171,7 +171,7 @@ function tokens(text: string, s: string): Piece[] {
         m[6] === undefined ? 0 : 1,
       ]);
     } else if (m[8] !== undefined) piece('yearMonth', m[7], [Number(m[8]), Number(m[9])]);
-    else if (m[10] !== undefined) piece('number', '', decimal(m[10], false));
+    else if (m[10] !== undefined) piece('number', '', decimal(m[10]));
     else if (m[11] !== undefined) piece('word', '', [], m[11]);
   }
   return out;
@@ -245,8 +245,7 @@ const ISO_PART = new RegExp(`${ISO_NUMBER}([ymwdhs])`, 'y');
 const ISO_UNITS = { y: 'year', m: 'month', w: 'week', d: 'day', h: 'hour', s: 'second' } as const;
 
 function parseIso(text: string, s: string, sum: Sum): void {
-  const negative = s.startsWith('-');
-  let at = s.indexOf('p') + 1;
+  let at = 1;
   let time = false;
   if (at === s.length) throw badSyntax(text);
   const alternative = /^(\d{1,4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:t(\d+):(\d+):(\d+(?:\.\d+)?))?$/.exec(
@@ -273,7 +272,7 @@ function parseIso(text: string, s: string, sum: Sum): void {
     if (m === null) throw badSyntax(text);
     const letter = m[2] as keyof typeof ISO_UNITS;
     if (time !== (letter === 'h' || letter === 's') && letter !== 'm') throw badSyntax(text);
-    sum.add(letter === 'm' && time ? 'minute' : ISO_UNITS[letter], ...decimal(m[1]!, negative));
+    sum.add(letter === 'm' && time ? 'minute' : ISO_UNITS[letter], ...decimal(m[1]!));
     at = ISO_PART.lastIndex;
   }
 }
