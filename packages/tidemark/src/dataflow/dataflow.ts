@@ -89,13 +89,20 @@ export class Dataflow implements DataflowParts {
     if (this.#incomplete === 0 && this.#state === 'running') this.#end('complete');
   }
 
-  /** Frees everything now. Dropping twice, or after the end, does nothing. */
+  /**
+   * Frees everything: now, or when the operator that calls has returned. Dropping twice, or after the end, does
+   * nothing.
+   */
   drop(): void {
     if (this.#state === 'building' || this.#state === 'running') this.#end('dropped');
   }
 
   #end(state: DataflowState): void {
     this.#state = state;
+    this.host.afterRun(() => this.#free());
+  }
+
+  #free(): void {
     for (let i = this.#members.length - 1; i >= 0; i--) this.#members[i]!.shutdown();
     this.#members.length = 0;
     this.#exchanges.length = 0;

@@ -25,6 +25,8 @@ export interface OperatorHost {
   readonly nextId: number;
   takeId(): number;
   schedule(op: Operator): void;
+  /** Runs `f` once no operator runs: at once, or after the present one. */
+  afterRun(f: () => void): void;
   /** The trace has merges to go on with when nothing else is to be done. */
   hasIdleWork(trace: Trace): void;
   readonly runtimeCounts: RuntimeCounts;
@@ -119,8 +121,9 @@ export class Operator implements PortOwner, CapabilityHolder, OperatorContext {
     return this.#frontier;
   }
 
-  get complete(): boolean {
-    return this.#complete;
+  /** Shut down with its dataflow. */
+  get gone(): boolean {
+    return this.#gone;
   }
 
   reactivate(): void {
@@ -133,13 +136,12 @@ export class Operator implements PortOwner, CapabilityHolder, OperatorContext {
   }
 
   run(fuel: Fuel): void {
-    if (this.#gone) return;
     const logic = this.#logic;
     assert(logic !== undefined, `operator ${this.name} was declared and not built`);
     this.#running = true;
     logic.run(fuel);
     this.#running = false;
-    if (!this.#gone) this.#settle();
+    this.#settle();
   }
 
   /** Recomputes the output frontier and announces it. */

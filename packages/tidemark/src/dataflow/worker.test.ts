@@ -62,6 +62,7 @@ class Ledger implements DataflowEvents {
   }
   scheduleStop(id: number, elapsedNs: number): void {
     assert.equal(this.#running, id);
+    assert.ok(this.#live.has(id), 'an operator lives until its run is over');
     assert.ok(elapsedNs >= 0);
     this.#running = undefined;
   }
@@ -172,6 +173,32 @@ describe('worker', () => {
         assert.deepEqual([into.scopeAddress, into.fromIndex, into.toIndex], [[0], 2, 3]);
       }
     });
+
+  it('lets an operator drop its own dataflow', () => {
+    const ledger = new Ledger();
+    const cluster = new TestCluster({ peers: 1, seed: 1, events: () => ledger });
+    const w = cluster.workers[0]!;
+    let input!: InputHandle;
+    let ended = 0;
+    const dataflow = w.buildDataflow('d', (scope) => {
+      const s = source(scope);
+      input = s.handle;
+      arrange(scope, s.stream, { spec: SPEC });
+      capture(scope, s.stream, {
+        batch: () => dataflow.drop(),
+        frontier() {},
+        end: () => ended++,
+      });
+    });
+    input.push(someRows(0, 10));
+    input.advanceTo(1);
+    cluster.settle();
+    assert.equal(ended, 1);
+    assert.equal(dataflow.state, 'dropped');
+    assert.ok(input.closed);
+    assert.deepEqual(ledger.left, []);
+    for (const [what, n] of Object.entries(w.debugCounts())) assert.equal(n, 0, what);
+  });
 
   it('keeps what comes for a dataflow that is not built yet, and ignores it for one that is gone', () => {
     const mesh = new LocalMesh(2);

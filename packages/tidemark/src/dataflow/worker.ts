@@ -58,6 +58,8 @@ export class Worker implements OperatorHost {
   #queue: Operator[] = [];
   #head = 0;
   #stepping = false;
+  #running = false;
+  readonly #afterRun: (() => void)[] = [];
   #nextId = 0;
   #nextDataflow = 0;
   readonly #dataflows = new Map<number, Dataflow>();
@@ -128,6 +130,11 @@ export class Worker implements OperatorHost {
     if (!this.#stepping && this.#queue.length - this.#head === 1) this.#onWake?.();
   }
 
+  afterRun(f: () => void): void {
+    if (this.#running) this.#afterRun.push(f);
+    else f();
+  }
+
   hasIdleWork(trace: Trace): void {
     this.#idle.add(trace);
   }
@@ -145,13 +152,18 @@ export class Worker implements OperatorHost {
     try {
       while (this.#queue.length > this.#head && now - start < options.budgetNs) {
         const op = this.#take();
+        if (op.gone) continue;
         this.events.scheduleStart(op.operatorId);
+        this.#running = true;
         op.run(new Fuel(this.#fuelPerRun));
+        this.#running = false;
         const end = this.clock.monotonicNs();
         this.events.scheduleStop(op.operatorId, end - now);
         now = end;
+        while (this.#afterRun.length > 0) this.#afterRun.shift()!();
       }
     } finally {
+      this.#running = false;
       this.#stepping = false;
     }
     return this.hasWork ? 'more' : 'idle';
