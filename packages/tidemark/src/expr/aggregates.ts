@@ -8,10 +8,12 @@ import { datumAt } from '../repr/datum.ts';
 import { jsonArrayText, jsonObjectText } from '../repr/json.ts';
 import { numericFromInt } from '../repr/numeric.ts';
 import { arrayOf, type Datum, listOf, type SqlType, type TypeName, type } from '../repr/types.ts';
+import { ORDERED } from './functions/comparison.ts';
+import { jsonKey, jsonOf } from './functions/jsonb.ts';
 import type {
   AccumulatorState,
-  AggregateDef,
   AggregateCall,
+  AggregateDef,
   BasicFinish,
   CompositeAggregate,
   EvalContext,
@@ -19,8 +21,6 @@ import type {
   Pattern,
   ResultType,
 } from './functions.ts';
-import { ORDERED } from './functions/comparison.ts';
-import { jsonKey, jsonOf } from './functions/jsonb.ts';
 import type { Call, Literal, ScalarExpr, Special } from './scalar.ts';
 
 const accumulable = (
@@ -63,7 +63,12 @@ const FLOAT8 = type('float8');
 const INT8 = type('int8');
 
 const column = (index: number, t: SqlType): ScalarExpr => ({ kind: 'column', index, type: t });
-const call = (func: string, args: readonly ScalarExpr[], t: SqlType): Call => ({ kind: 'call', func, args, type: t });
+const call = (func: string, args: readonly ScalarExpr[], t: SqlType): Call => ({
+  kind: 'call',
+  func,
+  args,
+  type: t,
+});
 const literal = (value: Datum, t: SqlType): Literal => ({ kind: 'literal', value, type: t });
 const nullOf = (t: SqlType): Literal => literal(null, t);
 const cast = (e: ScalarExpr, t: SqlType): ScalarExpr =>
@@ -73,8 +78,7 @@ const when = (condition: ScalarExpr, then: ScalarExpr, otherwise: ScalarExpr): S
   args: [condition, then, otherwise],
   type: then.type,
 });
-const isZero = (e: ScalarExpr): ScalarExpr =>
-  call('eq_int8_int8', [e, literal(0n, INT8)], type('bool'));
+const isZero = (e: ScalarExpr): ScalarExpr => call('eq_int8_int8', [e, literal(0n, INT8)], type('bool'));
 
 /** sum / count, NULL for no values. */
 function average(sumId: string, sumType: SqlType, out: SqlType): (c: AggregateCall) => CompositeAggregate {
@@ -156,7 +160,8 @@ const averages: AggregateDef[] = SUMS.map(([arg, sum]) => {
   // float4 averages are kept in double precision.
   const lower =
     arg === 'float4'
-      ? (c: AggregateCall) => average('sum_float8', FLOAT8, FLOAT8)({ ...c, args: [cast(c.args[0]!, FLOAT8)] })
+      ? (c: AggregateCall) =>
+          average('sum_float8', FLOAT8, FLOAT8)({ ...c, args: [cast(c.args[0]!, FLOAT8)] })
       : average(`sum_${arg}`, type(sum), type(out));
   return composite(`avg_${arg}`, 'avg', arg, out as Pattern, lower, 'Arithmetic mean.');
 });
@@ -214,7 +219,11 @@ const arrayAgg: BasicFinish = (rows) => {
   if (rows.argTypes[0]!.name !== 'array') return SqlArray.of(items);
   const parts = items as (SqlArray | null)[];
   const first = parts[0] ?? null;
-  if (first === null || first.dims.length === 0 || parts.some((p) => p === null || p.dims.join() !== first.dims.join()))
+  if (
+    first === null ||
+    first.dims.length === 0 ||
+    parts.some((p) => p === null || p.dims.join() !== first.dims.join())
+  )
     throw new SqlError(
       'array_subscript_error',
       parts.some((p) => p === null)
@@ -224,7 +233,11 @@ const arrayAgg: BasicFinish = (rows) => {
           : 'cannot accumulate arrays of different dimensionality',
     );
   const dims = [parts.length, ...first.dims];
-  return new SqlArray(dims, dims.map(() => 1), parts.flatMap((p) => p!.items));
+  return new SqlArray(
+    dims,
+    dims.map(() => 1),
+    parts.flatMap((p) => p!.items),
+  );
 };
 
 /** The separator before a value is that value's own; the first has none. */
@@ -256,7 +269,9 @@ const idOf = (p: Pattern): string => p.replace(/^any/, '');
 export const AGGREGATES: readonly AggregateDef[] = [
   accumulable('count_star', 'count', [], 'int8', 'count_star', 'Number of rows.'),
   accumulable('count', 'count', ['any'], 'int8', 'count', 'Number of values that are not NULL.'),
-  ...SUMS.map(([arg, sum, state]) => accumulable(`sum_${arg}`, 'sum', [arg], sum, state, 'Sum of the values.')),
+  ...SUMS.map(([arg, sum, state]) =>
+    accumulable(`sum_${arg}`, 'sum', [arg], sum, state, 'Sum of the values.'),
+  ),
   ...(['bool_and', 'every'] as const).map((name) =>
     accumulable(name, name, ['bool'], 'bool', 'bool_and', 'Whether all are true.'),
   ),
@@ -304,7 +319,9 @@ export const AGGREGATES: readonly AggregateDef[] = [
     'jsonb',
     false,
     (rows) =>
-      rows.length === 0 ? null : jsonArrayText(valuesOf(rows, 0).map((d) => jsonOf(d, rows.argTypes[0]!, UTC))),
+      rows.length === 0
+        ? null
+        : jsonArrayText(valuesOf(rows, 0).map((d) => jsonOf(d, rows.argTypes[0]!, UTC))),
     'A jsonb array of the values.',
   ),
   basic(
@@ -317,4 +334,3 @@ export const AGGREGATES: readonly AggregateDef[] = [
     'A jsonb object of keys and values.',
   ),
 ];
-

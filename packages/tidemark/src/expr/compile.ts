@@ -8,8 +8,8 @@
 import { assert, unreachable } from '../base/assert.ts';
 import { SqlError } from '../base/error.ts';
 import { ColumnBuilder, nullColumn } from '../repr/column.ts';
-import { kindOf, type SqlType } from '../repr/types.ts';
 import { pushDatum } from '../repr/datum.ts';
+import { kindOf, type SqlType } from '../repr/types.ts';
 import { evalErrorOf } from './eval-error.ts';
 import { Frame } from './frame.ts';
 import type { EvalContext, FunctionDef, RowErrors, Vec } from './functions.ts';
@@ -127,7 +127,8 @@ export class Compiler {
     return this.#shared(key, () => {
       const fallible = fails || args.some((a) => a.fallible);
       const slot = this.#slots++;
-      if (readsColumn || args.some((a) => a.constant === null)) return { slot, type, fallible, constant: null, run };
+      if (readsColumn || args.some((a) => a.constant === null))
+        return { slot, type, fallible, constant: null, run };
       const v = run(Frame.of([], 1));
       const constant = v.constant ? v : constantVec(v.column, v.errors?.get(0));
       return { slot, type, fallible: constant.errors !== null, constant, run };

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columnOf, datumAt } from '../repr/datum.ts';
 import { type Column, ColumnBuilder, isNull } from '../repr/column.ts';
+import { columnOf, datumAt } from '../repr/datum.ts';
 import { parseText, textOf } from '../repr/format.ts';
 import { type Datum, kindOf, type SqlType, type TypeName, type } from '../repr/types.ts';
-import { compileScalar, evalConstant, type Evaluated } from './eval.ts';
+import { compileScalar, type Evaluated, evalConstant } from './eval.ts';
 import { decodeEvalError, encodeEvalError, isEvalError } from './eval-error.ts';
 import type { FunctionDef, Pattern } from './functions.ts';
 import { allAggregates, allFunctions, allTableFunctions, functionById } from './registry.ts';
@@ -31,9 +31,19 @@ function xorshift(seed: number): () => number {
 
 const col = (index: number, t: SqlType): ScalarExpr => ({ kind: 'column', index, type: t });
 const lit = (value: Datum, t: SqlType): ScalarExpr => ({ kind: 'literal', value, type: t });
-const call = (func: string, args: ScalarExpr[], t: SqlType): ScalarExpr => ({ kind: 'call', func, args, type: t });
-const special = (kind: Special['kind'], args: ScalarExpr[], t: SqlType): ScalarExpr => ({ kind, args, type: t });
-const column = (t: SqlType, values: readonly Datum[]): Column => columnOf(t, values, new ColumnBuilder(kindOf(t)));
+const call = (func: string, args: ScalarExpr[], t: SqlType): ScalarExpr => ({
+  kind: 'call',
+  func,
+  args,
+  type: t,
+});
+const special = (kind: Special['kind'], args: ScalarExpr[], t: SqlType): ScalarExpr => ({
+  kind,
+  args,
+  type: t,
+});
+const column = (t: SqlType, values: readonly Datum[]): Column =>
+  columnOf(t, values, new ColumnBuilder(kindOf(t)));
 
 /** Values, with the message of the error where there is one. */
 function show(r: Evaluated, t: SqlType): (Datum | string)[] {
@@ -80,7 +90,11 @@ test('an error of any argument is the call’s, the leftmost first', () => {
 });
 
 test('and, or: the deciding side wins over an error, whichever side it stands on; an error wins over NULL', () => {
-  const fails = call('eq_int4_int4', [call('div_int4_int4', [lit(1, INT4), col(1, INT4)], INT4), lit(1, INT4)], BOOL);
+  const fails = call(
+    'eq_int4_int4',
+    [call('div_int4_int4', [lit(1, INT4), col(1, INT4)], INT4), lit(1, INT4)],
+    BOOL,
+  );
   const flag = column(BOOL, [true, false, null, true, false, null]);
   const divisor = column(INT4, [0, 0, 0, 1, 1, 1]);
   const e = 'error: division by zero';
@@ -134,10 +148,34 @@ test('a bare column without a selection is that very column', () => {
 });
 
 test('64-bit integers are exact beyond 2^53 and never wrap', () => {
-  const values = [0n, 1n, -1n, 3n, -7n, 2n ** 31n, 2n ** 32n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n, -(2n ** 63n), 3037000500n, -3037000500n, 9007199254740993n, 4294967295n, -4294967296n];
+  const values = [
+    0n,
+    1n,
+    -1n,
+    3n,
+    -7n,
+    2n ** 31n,
+    2n ** 32n,
+    2n ** 53n,
+    2n ** 53n + 1n,
+    -(2n ** 53n) - 1n,
+    2n ** 63n - 1n,
+    -(2n ** 63n),
+    3037000500n,
+    -3037000500n,
+    9007199254740993n,
+    4294967295n,
+    -4294967296n,
+  ];
   const pairs = values.flatMap((a) => values.map((b) => [a, b] as const));
-  const a = column(INT8, pairs.map((p) => p[0]));
-  const b = column(INT8, pairs.map((p) => p[1]));
+  const a = column(
+    INT8,
+    pairs.map((p) => p[0]),
+  );
+  const b = column(
+    INT8,
+    pairs.map((p) => p[1]),
+  );
   const exact: Record<string, (x: bigint, y: bigint) => bigint> = {
     add: (x, y) => x + y,
     sub: (x, y) => x - y,
@@ -150,11 +188,19 @@ test('64-bit integers are exact beyond 2^53 and never wrap', () => {
     pairs.forEach(([x, y], i) => {
       const zero = y === 0n && (op === 'div' || op === 'mod');
       const v = zero ? 0n : f(x, y);
-      const want = zero ? 'error: division by zero' : v === BigInt.asIntN(64, v) ? v : 'error: bigint out of range';
+      const want = zero
+        ? 'error: division by zero'
+        : v === BigInt.asIntN(64, v)
+          ? v
+          : 'error: bigint out of range';
       assert.equal(got[i], want, `${x} ${op} ${y}`);
     });
   }
-  for (const [op, holds] of Object.entries({ lt: (x: bigint, y: bigint) => x < y, le: (x: bigint, y: bigint) => x <= y, eq: (x: bigint, y: bigint) => x === y })) {
+  for (const [op, holds] of Object.entries({
+    lt: (x: bigint, y: bigint) => x < y,
+    le: (x: bigint, y: bigint) => x <= y,
+    eq: (x: bigint, y: bigint) => x === y,
+  })) {
     const got = run(call(`${op}_int8_int8`, [col(0, INT8), col(1, INT8)], BOOL), [a, b], pairs.length);
     pairs.forEach(([x, y], i) => {
       assert.equal(got[i], holds(x, y), `${x} ${op} ${y}`);
@@ -177,7 +223,12 @@ test('is_distinct takes NULL for a value, and compares as SQL does', () => {
   const v = (s: string | null): Datum => (s === null ? null : parseText(n, s));
   const a = column(n, [v('1.0'), v(null), v(null), v('2')]);
   const b = column(n, [v('1.00'), v(null), v('1'), v('3')]);
-  assert.deepEqual(run(call('is_distinct', [col(0, n), col(1, n)], BOOL), [a, b], 4), [false, false, true, true]);
+  assert.deepEqual(run(call('is_distinct', [col(0, n), col(1, n)], BOOL), [a, b], 4), [
+    false,
+    false,
+    true,
+    true,
+  ]);
 });
 
 test('0 and -0 are two constants', () => {
@@ -230,11 +281,13 @@ const LISTS: Readonly<Record<string, readonly (string | null)[]>> = {
   'text[]': ['{}', '{a,b,NULL}', null],
   'int4[]': ['{}', '{1,2}', null],
 };
-const poolOf = (p: Pattern): readonly (string | null)[] | undefined => (p.endsWith('[]') ? LISTS[p] : VALUES[p as TypeName]);
+const poolOf = (p: Pattern): readonly (string | null)[] | undefined =>
+  p.endsWith('[]') ? LISTS[p] : VALUES[p as TypeName];
 
 function sampled(def: FunctionDef): { types: SqlType[]; out: SqlType; rows: Datum[][] } | undefined {
   if (def.volatility === 'contextual' || def.volatility === 'catalog') return undefined;
-  if (def.args.length === 0 || typeof def.returns === 'function' || def.returns.startsWith('any')) return undefined;
+  if (def.args.length === 0 || typeof def.returns === 'function' || def.returns.startsWith('any'))
+    return undefined;
   const pools = def.args.map(poolOf);
   if (pools.some((p) => p === undefined)) return undefined;
   const types = def.args.map(patternType);
@@ -256,27 +309,64 @@ test('every function gives the same by column, by row, with constants and with a
     tried++;
     const { types, out, rows } = s;
     const n = rows.length;
-    const columns = types.map((t, k) => column(t, rows.map((r) => r[k]!)));
-    const e = call(def.id, types.map((t, k) => col(k, t)), out);
+    const columns = types.map((t, k) =>
+      column(
+        t,
+        rows.map((r) => r[k]!),
+      ),
+    );
+    const e = call(
+      def.id,
+      types.map((t, k) => col(k, t)),
+      out,
+    );
     const whole = run(e, columns, n);
     const single = rows.map((r) => {
-      const v = evalConstant(call(def.id, r.map((d, k) => lit(d, types[k]!)), out), CONTEXT);
-      return isEvalError(v) ? `error: ${v.error.message}` : v === null ? null : typeof v === 'object' ? textOf(out, v) : v;
+      const v = evalConstant(
+        call(
+          def.id,
+          r.map((d, k) => lit(d, types[k]!)),
+          out,
+        ),
+        CONTEXT,
+      );
+      return isEvalError(v)
+        ? `error: ${v.error.message}`
+        : v === null
+          ? null
+          : typeof v === 'object'
+            ? textOf(out, v)
+            : v;
     });
     assert.deepEqual(whole, single, `${def.id} by column and by row`);
     const pick = Int32Array.from([5, 0, 22, 5, 9]);
     const selected = show(compileScalar(e, CONTEXT)(columns, pick.length, pick), out);
-    assert.deepEqual(selected, [...pick].map((i) => whole[i]), `${def.id} with a selection`);
+    assert.deepEqual(
+      selected,
+      [...pick].map((i) => whole[i]),
+      `${def.id} with a selection`,
+    );
     // The last argument constant: the mask of the kernels.
     const k = types.length - 1;
     if (k > 0) {
       const d = rows[0]![k]!;
-      const bound = call(def.id, types.map((t, j) => (j === k ? lit(d, t) : col(j, t))), out);
-      const spread = column(types[k]!, rows.map(() => d));
+      const bound = call(
+        def.id,
+        types.map((t, j) => (j === k ? lit(d, t) : col(j, t))),
+        out,
+      );
+      const spread = column(
+        types[k]!,
+        rows.map(() => d),
+      );
       const want = run(e, [...columns.slice(0, k), spread], n);
       assert.deepEqual(run(bound, columns, n), want, `${def.id} with a constant`);
     }
-    if (!def.fallible) assert.ok(whole.every((v) => !String(v).startsWith('error: ')), `${def.id} does not fail`);
+    if (!def.fallible)
+      assert.ok(
+        whole.every((v) => !String(v).startsWith('error: ')),
+        `${def.id} does not fail`,
+      );
     if (!def.nullable && def.strict)
       rows.forEach((r, i) => {
         if (r.every((d) => d !== null)) assert.notEqual(whole[i], null, `${def.id} is not NULL`);

@@ -3,9 +3,9 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Column } from '../repr/column.ts';
+import { datumAt } from '../repr/datum.ts';
 import type { Datum } from '../repr/types.ts';
 import { Compiler } from './compile.ts';
-import { datumAt } from '../repr/datum.ts';
 import { FailedEval } from './eval-error.ts';
 import { Frame } from './frame.ts';
 import type { EvalContext, RowErrors } from './functions.ts';

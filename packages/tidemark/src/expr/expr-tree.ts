@@ -1,7 +1,7 @@
 /** Walking, rewriting, comparing and printing scalar expressions. */
 import { unreachable } from '../base/assert.ts';
-import { type Datum, sameType, typeToString } from '../repr/types.ts';
 import { textOf } from '../repr/format.ts';
+import { type Datum, sameType, typeToString } from '../repr/types.ts';
 import { isOperatorName } from './functions.ts';
 import { functionById } from './registry.ts';
 import type { ScalarExpr } from './scalar.ts';
@@ -74,7 +74,9 @@ export function exprEquals(a: ScalarExpr, b: ScalarExpr): boolean {
   if (a.kind === 'literal') return datumEquals(a.value, (b as typeof a).value);
   if (a.kind === 'error') {
     const { error } = b as typeof a;
-    return a.error.code === error.code && a.error.message === error.message && a.error.detail === error.detail;
+    return (
+      a.error.code === error.code && a.error.message === error.message && a.error.detail === error.detail
+    );
   }
   if (a.kind === 'call' && a.func !== (b as typeof a).func) return false;
   const cb = childrenOf(b);

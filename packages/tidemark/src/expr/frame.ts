@@ -15,7 +15,12 @@ export class Frame {
   readonly #inputs: (Vec | undefined)[];
   readonly #values: (Vec | undefined)[] = [];
 
-  private constructor(n: number, inputs: (Vec | undefined)[], parent: Frame | null, selection: Int32Array | null) {
+  private constructor(
+    n: number,
+    inputs: (Vec | undefined)[],
+    parent: Frame | null,
+    selection: Int32Array | null,
+  ) {
     this.n = n;
     this.#inputs = inputs;
     this.parent = parent;

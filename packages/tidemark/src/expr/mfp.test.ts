@@ -4,11 +4,20 @@ import { type Batch, diffAt, timeAt } from '../repr/batch.ts';
 import { ColumnBuilder } from '../repr/column.ts';
 import { columnOf, datumAt } from '../repr/datum.ts';
 import { type Datum, kindOf, type SqlType, type } from '../repr/types.ts';
-import { decodeEvalError, isEvalError } from './eval-error.ts';
 import { evalConstant } from './eval.ts';
+import { decodeEvalError, isEvalError } from './eval-error.ts';
 import { substituteColumns } from './expr-tree.ts';
 import { compileMfp } from './mfp.ts';
-import { composeMfp, filterMfp, mapMfp, mfpOfExpressions, narrowMfp, inputsOf, projectMfp, pruneMfp } from './mfp-algebra.ts';
+import {
+  composeMfp,
+  filterMfp,
+  inputsOf,
+  mapMfp,
+  mfpOfExpressions,
+  narrowMfp,
+  projectMfp,
+  pruneMfp,
+} from './mfp-algebra.ts';
 import { identityMfp, type Mfp, type ScalarExpr } from './scalar.ts';
 
 const SEED = Number(process.env['SEED'] ?? 1);
@@ -30,7 +39,11 @@ function batchOf(rows: readonly (readonly Datum[])[], arity: number): Batch {
   return {
     length: rows.length,
     columns: Array.from({ length: arity }, (_, k) =>
-      columnOf(INT4, rows.map((r) => r[k]!), new ColumnBuilder(kindOf(INT4))),
+      columnOf(
+        INT4,
+        rows.map((r) => r[k]!),
+        new ColumnBuilder(kindOf(INT4)),
+      ),
     ),
     times: Float64Array.from(rows, (_, i) => 100 + i),
     diffs: Float64Array.from(rows, (_, i) => (i % 3 === 0 ? -1 : 1)),
@@ -47,7 +60,9 @@ const byTime = (a: Update, b: Update): number => a.time - b.time;
 function evaluate(m: Mfp, b: Batch, types: readonly SqlType[]): { oks: Update[]; errs: Update[] } {
   const { oks, errs } = compileMfp(m, CONTEXT)(b);
   const read = (x: Batch | null, row: (i: number) => Datum): Update[] =>
-    x === null ? [] : Array.from({ length: x.length }, (_, i) => ({ row: row(i), time: timeAt(x, i), diff: diffAt(x, i) }));
+    x === null
+      ? []
+      : Array.from({ length: x.length }, (_, i) => ({ row: row(i), time: timeAt(x, i), diff: diffAt(x, i) }));
   return {
     oks: read(oks, (i) => types.map((t, k) => datumAt(t, oks!.columns[k]!, i))),
     errs: read(errs, (i) => {
@@ -66,7 +81,10 @@ function reference(m: Mfp, rows: readonly (readonly Datum[])[], b: Batch): { oks
     const row: ScalarExpr[] = input.map((d) => ({ kind: 'literal', value: d, type: INT4 }));
     for (let level = 0; level <= m.map.length; level++) {
       if (level > 0) {
-        const v = evalConstant(substituteColumns(m.map[level - 1]!, (k) => row[k]), CONTEXT);
+        const v = evalConstant(
+          substituteColumns(m.map[level - 1]!, (k) => row[k]),
+          CONTEXT,
+        );
         if (isEvalError(v)) {
           errs.push({ row: v.error.message, ...at });
           return;
@@ -74,7 +92,12 @@ function reference(m: Mfp, rows: readonly (readonly Datum[])[], b: Batch): { oks
         row.push({ kind: 'literal', value: v, type: m.map[level - 1]!.type });
       }
       const here = m.filter.filter((f) => levelOf(f, m.inputArity) === level);
-      const results = here.map((f) => evalConstant(substituteColumns(f, (k) => row[k]), CONTEXT));
+      const results = here.map((f) =>
+        evalConstant(
+          substituteColumns(f, (k) => row[k]),
+          CONTEXT,
+        ),
+      );
       if (results.some((r) => r === false)) return;
       const failed = results.find((r) => isEvalError(r));
       if (isEvalError(failed)) {
@@ -108,15 +131,25 @@ function randomMfp(random: () => number, arity: number): Mfp {
   const below = (n: number): number => Math.floor(random() * n);
   const value = (width: number, depth: number): ScalarExpr => {
     const r = random();
-    if (depth === 0 || r < 0.3) return random() < 0.8 ? col(below(width)) : int(random() < 0.2 ? null : below(4));
+    if (depth === 0 || r < 0.3)
+      return random() < 0.8 ? col(below(width)) : int(random() < 0.2 ? null : below(4));
     if (r < 0.5)
-      return { kind: 'if', args: [truth(width, depth - 1), value(width, depth - 1), value(width, depth - 1)], type: INT4 };
-    if (r < 0.6) return { kind: 'coalesce', args: [value(width, depth - 1), value(width, depth - 1)], type: INT4 };
+      return {
+        kind: 'if',
+        args: [truth(width, depth - 1), value(width, depth - 1), value(width, depth - 1)],
+        type: INT4,
+      };
+    if (r < 0.6)
+      return { kind: 'coalesce', args: [value(width, depth - 1), value(width, depth - 1)], type: INT4 };
     return bin(['add', 'div', 'mul', 'mod'][below(4)]!, value(width, depth - 1), value(width, depth - 1));
   };
   const truth = (width: number, depth: number): ScalarExpr => {
     if (depth > 0 && random() < 0.4)
-      return { kind: random() < 0.5 ? 'and' : 'or', args: [truth(width, depth - 1), truth(width, depth - 1), truth(width, depth - 1)], type: BOOL };
+      return {
+        kind: random() < 0.5 ? 'and' : 'or',
+        args: [truth(width, depth - 1), truth(width, depth - 1), truth(width, depth - 1)],
+        type: BOOL,
+      };
     return bin(['eq', 'ne', 'lt', 'gt'][below(4)]!, value(width, depth), value(width, depth));
   };
   const maps = below(4);
@@ -148,7 +181,11 @@ test('a step does what its contract says, row by row', () => {
     const rows = randomRows(random, 3);
     const b = batchOf(rows, 3);
     const want = reference(m, rows, b);
-    const got = evaluate(m, b, m.project.map(() => INT4));
+    const got = evaluate(
+      m,
+      b,
+      m.project.map(() => INT4),
+    );
     assert.deepEqual(got, want, `SEED=${SEED} run ${k}: ${JSON.stringify(m)}`);
     oks += want.oks.length;
     errs += want.errs.length;
@@ -178,7 +215,13 @@ test('composing, pruning and narrowing keep the rows that do not fail', () => {
 });
 
 test('nothing filtered out: the columns of the projection are the input’s own', () => {
-  const b = batchOf([[1, 2], [3, 4]], 2);
+  const b = batchOf(
+    [
+      [1, 2],
+      [3, 4],
+    ],
+    2,
+  );
   const m = projectMfp(filterMfp(identityMfp(2), [bin('gt', col(0), int(0))]), [1, 0, 1]);
   const { oks, errs } = compileMfp(m, CONTEXT)(b);
   assert.equal(errs, null);

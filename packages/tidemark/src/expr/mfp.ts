@@ -13,7 +13,7 @@ import { columnsOf } from './expr-tree.ts';
 import { Frame } from './frame.ts';
 import type { EvalContext, RowErrors } from './functions.ts';
 import { evaluate, type Node } from './node.ts';
-import type { EvalError as RowError, Mfp, ScalarExpr } from './scalar.ts';
+import type { Mfp, EvalError as RowError, ScalarExpr } from './scalar.ts';
 import { isIdentity } from './scalar.ts';
 import { spread } from './vec.ts';
 
@@ -32,9 +32,7 @@ export function compileMfp(mfp: Mfp, context: EvalContext): MfpEvaluator {
   if (isIdentity(mfp)) return (batch) => ({ oks: batch.length === 0 ? null : batch, errs: null });
   const compiler = new Compiler(context, mfp.inputArity);
   const steps = stepsOf(mfp, compiler);
-  const project = mfp.project.map((p) =>
-    p < mfp.inputArity ? p : compiler.derived(p),
-  );
+  const project = mfp.project.map((p) => (p < mfp.inputArity ? p : compiler.derived(p)));
   return (batch) => run(batch, steps, project);
 }
 
@@ -72,7 +70,8 @@ function run(batch: Batch, steps: readonly Step[], project: readonly (number | N
     const v = evaluate(node, frame);
     const { errors } = v;
     if (v.constant && errors === null) {
-      if (kind === 'filter' && v.column.values[0] !== 1) return { oks: null, errs: errorBatch(batch, failed) };
+      if (kind === 'filter' && v.column.values[0] !== 1)
+        return { oks: null, errs: errorBatch(batch, failed) };
       continue;
     }
     const all = spread(v, frame.n);
@@ -89,7 +88,10 @@ function run(batch: Batch, steps: readonly Step[], project: readonly (number | N
     typeof p === 'number' ? frame.input(p).column : spread(evaluate(p, frame), n).column,
   );
   const base = rows === null ? batch : gatherBatch({ ...batch, columns: [] }, rows, n);
-  return { oks: { length: n, columns, times: base.times, diffs: base.diffs }, errs: errorBatch(batch, failed) };
+  return {
+    oks: { length: n, columns, times: base.times, diffs: base.diffs },
+    errs: errorBatch(batch, failed),
+  };
 }
 
 /** Rows that go on (TRUE, or all; without an error), or null when all do. */

@@ -6,7 +6,11 @@ import { aggregatesByName, functionsByName, tableFunctionsByName } from './regis
 import { commonType, resolveFunction } from './resolve.ts';
 
 const t = (s: string): SqlType =>
-  s.endsWith('[]') ? arrayOf(t(s.slice(0, -2))) : s.endsWith(' list') ? listOf(t(s.slice(0, -5))) : type(s as never);
+  s.endsWith('[]')
+    ? arrayOf(t(s.slice(0, -2)))
+    : s.endsWith(' list')
+      ? listOf(t(s.slice(0, -5)))
+      : type(s as never);
 const args = (s: string): SqlType[] => (s === '' ? [] : s.split(', ').map(t));
 
 /** Call -> id and result; PostgreSQL's choice where it has the types. */
@@ -66,7 +70,11 @@ test('aggregates and table functions resolve through the same rules', () => {
   assert.deepEqual([sum.def.id, sum.returns], ['sum_int8', type('numeric')]);
   assert.equal(resolveFunction('max', aggregatesByName('max'), args('varchar')).def.id, 'max_text');
   assert.equal(resolveFunction('count', aggregatesByName('count'), []).def.id, 'count_star');
-  const series = resolveFunction('generate_series', tableFunctionsByName('generate_series'), args('int4, int8'));
+  const series = resolveFunction(
+    'generate_series',
+    tableFunctionsByName('generate_series'),
+    args('int4, int8'),
+  );
   assert.equal(series.def.id, 'generate_series_int8_2');
   assert.deepEqual(series.returns, type('void'));
 });
@@ -98,8 +106,15 @@ test('common types', () => {
   assert.equal(of('unknown, unknown'), 'text');
   assert.equal(of('unknown, date'), 'date');
   assert.equal(of('date, timestamptz'), 'timestamp with time zone');
-  assert.equal(of('varchar, text'), 'text');
+  assert.equal(of('varchar, text'), 'character varying');
+  assert.equal(of('text, varchar'), 'text');
   assert.equal(of('int4, text'), undefined);
-  assert.deepEqual(commonType([{ name: 'numeric', typmod: 1 }, { name: 'numeric', typmod: 1 }]), { name: 'numeric', typmod: 1 });
+  assert.deepEqual(
+    commonType([
+      { name: 'numeric', typmod: 1 },
+      { name: 'numeric', typmod: 1 },
+    ]),
+    { name: 'numeric', typmod: 1 },
+  );
   assert.deepEqual(commonType([{ name: 'numeric', typmod: 1 }, { name: 'numeric' }]), { name: 'numeric' });
 });

@@ -252,10 +252,7 @@ function byUnknowns<T extends Candidate>(fits: Fit<T>[], given: readonly SqlType
 }
 
 /** A string if any candidate takes one there, else the category on which all agree; a preferred type of it if any. */
-function byCategory<T extends Candidate>(
-  fits: Fit<T>[],
-  given: readonly SqlType[],
-): Fit<T>[] {
+function byCategory<T extends Candidate>(fits: Fit<T>[], given: readonly SqlType[]): Fit<T>[] {
   const at = new Map<number, { category: Category; preferred: boolean }>();
   for (let i = 0; i < given.length; i++) {
     if (!isUnknown(given[i]!)) continue;

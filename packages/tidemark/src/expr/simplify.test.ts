@@ -10,8 +10,17 @@ const INT4 = type('int4');
 const BOOL = type('bool');
 const col = (index: number, t: SqlType = INT4): ScalarExpr => ({ kind: 'column', index, type: t });
 const lit = (value: Datum, t: SqlType = INT4): ScalarExpr => ({ kind: 'literal', value, type: t });
-const call = (func: string, args: ScalarExpr[], t: SqlType = INT4): ScalarExpr => ({ kind: 'call', func, args, type: t });
-const special = (kind: Special['kind'], args: ScalarExpr[], t: SqlType = BOOL): ScalarExpr => ({ kind, args, type: t });
+const call = (func: string, args: ScalarExpr[], t: SqlType = INT4): ScalarExpr => ({
+  kind: 'call',
+  func,
+  args,
+  type: t,
+});
+const special = (kind: Special['kind'], args: ScalarExpr[], t: SqlType = BOOL): ScalarExpr => ({
+  kind,
+  args,
+  type: t,
+});
 const div = (a: ScalarExpr, b: ScalarExpr): ScalarExpr => call('div_int4_int4', [a, b]);
 const eq = (a: ScalarExpr, b: ScalarExpr): ScalarExpr => call('eq_int4_int4', [a, b], BOOL);
 const T = lit(true, BOOL);
@@ -24,7 +33,10 @@ const CASES: readonly (readonly [ScalarExpr, string])[] = [
   [call('add_int4_int4', [col(0), call('mul_int4_int4', [lit(2), lit(3)])]), '(#0 + 6)'],
   [div(lit(1), lit(0)), 'error("division by zero")'],
   [call('add_int4_int4', [col(0), div(lit(1), lit(0))]), 'error("division by zero")'],
-  [call('add_int4_int4', [div(lit(1), col(0)), div(lit(1), lit(0))]), '((1 / #0) + error("division by zero"))'],
+  [
+    call('add_int4_int4', [div(lit(1), col(0)), div(lit(1), lit(0))]),
+    '((1 / #0) + error("division by zero"))',
+  ],
   [call('add_int4_int4', [col(0), lit(null)]), 'null'],
   [call('add_int4_int4', [div(lit(1), col(0)), lit(null)]), '((1 / #0) + null)'],
   [special('and', [T, p, T]), '#3'],
@@ -34,7 +46,10 @@ const CASES: readonly (readonly [ScalarExpr, string])[] = [
   [special('and', []), 'true'],
   [special('if', [T, col(0), div(lit(1), lit(0))], INT4), '#0'],
   [special('if', [lit(null, BOOL), col(0), col(1)], INT4), '#1'],
-  [special('if', [p, div(lit(1), lit(0)), lit(2)], INT4), 'case when #3 then error("division by zero") else 2 end'],
+  [
+    special('if', [p, div(lit(1), lit(0)), lit(2)], INT4),
+    'case when #3 then error("division by zero") else 2 end',
+  ],
   [special('if', [p, col(1), col(1)], INT4), '#1'],
   [special('coalesce', [lit(null), col(0), lit(5), col(1)], INT4), 'coalesce(#0, 5)'],
   [special('coalesce', [lit(null), lit(null)], INT4), 'null'],
@@ -52,7 +67,10 @@ test('folding, boolean algebra, lazy forms', () => {
 
 test('what the session knows is folded by who knows it', () => {
   const e = call('now', [], type('timestamptz'));
-  const folded = simplify(e, { context: { timeZone: 'UTC', nowMicros: 5n }, fold: ['immutable', 'contextual'] });
+  const folded = simplify(e, {
+    context: { timeZone: 'UTC', nowMicros: 5n },
+    fold: ['immutable', 'contextual'],
+  });
   assert.deepEqual(folded, lit(5n, type('timestamptz')));
 });
 

@@ -49,18 +49,25 @@ function simplifyCall(e: Of<'call'>, fold: ReadonlySet<Volatility>, context: Eva
   const def = functionById(e.func);
   if (fold.has(def.volatility) && e.args.every((a) => a.kind === 'literal' || a.kind === 'error')) {
     const v = evalConstant(e, context);
-    return isEvalError(v) ? { kind: 'error', error: v.error, type: e.type } : { kind: 'literal', value: v, type: e.type };
+    return isEvalError(v)
+      ? { kind: 'error', error: v.error, type: e.type }
+      : { kind: 'literal', value: v, type: e.type };
   }
   // Eager arguments: an error in one is the call's.
   const failed = e.args.find((a) => a.kind === 'error');
-  if (failed?.kind === 'error' && e.args.every((a) => a === failed || !canFail(a))) return { ...failed, type: e.type };
+  if (failed?.kind === 'error' && e.args.every((a) => a === failed || !canFail(a)))
+    return { ...failed, type: e.type };
   if (def.strict && e.args.some((a) => a.kind === 'literal' && a.value === null) && !e.args.some(canFail))
     return { kind: 'literal', value: null, type: e.type };
   if (e.func === 'not_bool') return simplifyNot(e);
   // A cast of a type to itself.
   if (e.func.startsWith('cast_') && e.args.length === 1) {
     const [a] = e.args;
-    if (sameType(a!.type, e.type) && (e.type.typmod === undefined || e.type.typmod === a!.type.typmod) && !hasModifiers(e))
+    if (
+      sameType(a!.type, e.type) &&
+      (e.type.typmod === undefined || e.type.typmod === a!.type.typmod) &&
+      !hasModifiers(e)
+    )
       return a!;
   }
   return e;
@@ -69,7 +76,14 @@ function simplifyCall(e: Of<'call'>, fold: ReadonlySet<Volatility>, context: Eva
 const hasModifiers = (e: ScalarExpr): boolean => e.type.elem?.typmod !== undefined;
 
 /** The comparison that holds where another does not, except for NULL, which both give. */
-const INVERSE: Readonly<Record<string, string>> = { eq: 'ne', ne: 'eq', lt: 'ge', ge: 'lt', le: 'gt', gt: 'le' };
+const INVERSE: Readonly<Record<string, string>> = {
+  eq: 'ne',
+  ne: 'eq',
+  lt: 'ge',
+  ge: 'lt',
+  le: 'gt',
+  gt: 'le',
+};
 
 function simplifyNot(e: Of<'call'>): ScalarExpr {
   const inner = e.args[0]!;

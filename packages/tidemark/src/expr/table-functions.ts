@@ -5,13 +5,16 @@
 import { SqlError } from '../base/error.ts';
 import type { SqlArray, SqlList } from '../repr/array.ts';
 import { type Column, ColumnBuilder } from '../repr/column.ts';
-import { pushDatum } from '../repr/datum.ts';
 import { isInfinite } from '../repr/datetime.ts';
+import { pushDatum } from '../repr/datum.ts';
 import type { Interval } from '../repr/interval.ts';
 import { jsonElements, jsonEntries, jsonScalarText, jsonTypeof } from '../repr/json.ts';
 import { addNumeric, compareNumeric, type Numeric, numericFromInt } from '../repr/numeric.ts';
 import { type Datum, kindOf, type Row, type SqlType, type } from '../repr/types.ts';
 import { formatContext } from './context.ts';
+import { splitText } from './functions/arrays.ts';
+import { addToTimestamp, addToTimestamptz } from './functions/datetime-arithmetic.ts';
+import { regexpMatches, regexpSplit } from './functions/pattern.ts';
 import {
   CHUNK_ROWS,
   type EvalContext,
@@ -20,12 +23,13 @@ import {
   type TableFunctionColumn,
   type TableFunctionDef,
 } from './functions.ts';
-import { splitText } from './functions/arrays.ts';
-import { addToTimestamp, addToTimestamptz } from './functions/datetime-arithmetic.ts';
-import { regexpMatches, regexpSplit } from './functions/pattern.ts';
 import { compileRegex } from './text-match.ts';
 
-const col = (name: string, t: SqlType, nullable = false): TableFunctionColumn => ({ name, type: t, nullable });
+const col = (name: string, t: SqlType, nullable = false): TableFunctionColumn => ({
+  name,
+  type: t,
+  nullable,
+});
 
 /** Datum rows as chunks of columns. */
 function* chunks(types: readonly SqlType[], rows: Iterable<Row>): Generator<RowsChunk> {
@@ -45,7 +49,11 @@ function* chunks(types: readonly SqlType[], rows: Iterable<Row>): Generator<Rows
   if (n > 0) yield { length: n, columns: builders.map((b) => b.finish()) };
 }
 
-type RowSource = (args: readonly Datum[], argTypes: readonly SqlType[], context: EvalContext) => Iterable<Row>;
+type RowSource = (
+  args: readonly Datum[],
+  argTypes: readonly SqlType[],
+  context: EvalContext,
+) => Iterable<Row>;
 
 interface Options {
   readonly fallible?: boolean;
@@ -84,7 +92,12 @@ function fromRows(
 const zeroStep = (): SqlError => new SqlError('invalid_parameter_value', 'step size cannot equal zero');
 
 /** Integers as typed arrays, without a datum a row. */
-function* integerSeries(kind: 'i32' | 'i64', start: bigint, stop: bigint, step: bigint): Generator<RowsChunk> {
+function* integerSeries(
+  kind: 'i32' | 'i64',
+  start: bigint,
+  stop: bigint,
+  step: bigint,
+): Generator<RowsChunk> {
   if (step === 0n) throw zeroStep();
   const span = step > 0n ? stop - start : start - stop;
   if (span < 0n) return;
@@ -141,9 +154,16 @@ function* numericSeries(start: Numeric, stop: Numeric, step: Numeric): Generator
     [step, 'step size'],
   ] as const)
     if (!n.finite)
-      throw new SqlError('invalid_parameter_value', `${what}${what === 'step size' ? '' : ' value'} cannot be ${n.isNaN ? 'NaN' : 'infinity'}`);
+      throw new SqlError(
+        'invalid_parameter_value',
+        `${what}${what === 'step size' ? '' : ' value'} cannot be ${n.isNaN ? 'NaN' : 'infinity'}`,
+      );
   if (step.sign === 0) throw zeroStep();
-  for (let v = start; step.sign > 0 ? compareNumeric(v, stop) <= 0 : compareNumeric(v, stop) >= 0; v = addNumeric(v, step))
+  for (
+    let v = start;
+    step.sign > 0 ? compareNumeric(v, stop) <= 0 : compareNumeric(v, stop) >= 0;
+    v = addNumeric(v, step)
+  )
     yield [v];
 }
 
@@ -168,7 +188,9 @@ const instants: TableFunctionDef[] = (['timestamp', 'timestamptz'] as const).map
     ([a, b, s], _, context) => {
       if (t === 'timestamp') return instantSeries(a as bigint, b as bigint, s as Interval, addToTimestamp);
       const { timeZone } = formatContext(context);
-      return instantSeries(a as bigint, b as bigint, s as Interval, (v, i) => addToTimestamptz(v, i, timeZone));
+      return instantSeries(a as bigint, b as bigint, s as Interval, (v, i) =>
+        addToTimestamptz(v, i, timeZone),
+      );
     },
     'Instants from a start to a stop.',
     { fallible: true, stable: t === 'timestamptz' },
@@ -209,7 +231,8 @@ export const TABLE_FUNCTIONS: readonly TableFunctionDef[] = [
       'generate_series',
       new Array<Pattern>(arity).fill('numeric'),
       () => [col('generate_series', type('numeric'))],
-      ([a, b, s]) => numericSeries(a as Numeric, b as Numeric, (s as Numeric | undefined) ?? numericFromInt(1)),
+      ([a, b, s]) =>
+        numericSeries(a as Numeric, b as Numeric, (s as Numeric | undefined) ?? numericFromInt(1)),
       'Numbers from a start to a stop.',
       FAILS,
     ),
@@ -329,7 +352,11 @@ export const TABLE_FUNCTIONS: readonly TableFunctionDef[] = [
       new Array<Pattern>(arity).fill('text'),
       () => [col('string_to_table', TEXT, true)],
       ([s, d, n]) =>
-        s === null ? [] : splitText(s as string, d as string | null, (n as string | null | undefined) ?? null).map((x) => [x]),
+        s === null
+          ? []
+          : splitText(s as string, d as string | null, (n as string | null | undefined) ?? null).map((x) => [
+              x,
+            ]),
       'The parts between delimiters as rows.',
       { strict: false },
     ),

@@ -27,7 +27,13 @@ import {
 import { numericBinary } from '../kernels/numeric.ts';
 import { define, FAILS, rowFunction } from './define.ts';
 
-export const SYMBOL: Readonly<Record<Arithmetic, string>> = { add: '+', sub: '-', mul: '*', div: '/', mod: '%' };
+export const SYMBOL: Readonly<Record<Arithmetic, string>> = {
+  add: '+',
+  sub: '-',
+  mul: '*',
+  div: '/',
+  mod: '%',
+};
 const OPS = Object.keys(SYMBOL) as Arithmetic[];
 const VERB: Readonly<Record<Arithmetic, string>> = {
   add: 'Sum',
@@ -69,7 +75,15 @@ const floats: FunctionDef[] = OPS.flatMap((op) =>
 );
 
 function mixed(op: Exclude<Arithmetic, 'mod'>, a: 'float4' | 'float8', b: 'float4' | 'float8'): FunctionDef {
-  return define(`${op}_${a}_${b}`, SYMBOL[op], [a, b], 'float8', floatArithmetic(op, false), `${VERB[op]}.`, FAILS);
+  return define(
+    `${op}_${a}_${b}`,
+    SYMBOL[op],
+    [a, b],
+    'float8',
+    floatArithmetic(op, false),
+    `${VERB[op]}.`,
+    FAILS,
+  );
 }
 
 function binary(op: Arithmetic, t: Pattern, kernel: FunctionDef['kernel']): FunctionDef {
@@ -97,7 +111,14 @@ const negations: FunctionDef[] = [
   ),
   define('neg_int8', '-', ['int8'], 'int8', negateI64(BIGINT_OUT_OF_RANGE), 'Negation.', FAILS),
   ...(['float4', 'float8'] as const).map((t) =>
-    define(`neg_${t}`, '-', [t], t, mapFloats((x) => -x), 'Negation.'),
+    define(
+      `neg_${t}`,
+      '-',
+      [t],
+      t,
+      mapFloats((x) => -x),
+      'Negation.',
+    ),
   ),
   rowFunction('neg_numeric', '-', ['numeric'], 'numeric', ([a]) => negNumeric(a), 'Negation.'),
   ...(['int2', 'int4', 'int8', 'float4', 'float8', 'numeric'] as const).map((t) =>
@@ -127,13 +148,15 @@ export function power(x: number, y: number): number {
 export function checkFloat(v: number, mayBeInfinite: boolean, mayBeZero: boolean): number {
   if (!Number.isFinite(v) && !Number.isNaN(v) && !mayBeInfinite)
     throw new SqlError('numeric_value_out_of_range', 'value out of range: overflow');
-  if (v === 0 && !mayBeZero) throw new SqlError('numeric_value_out_of_range', 'value out of range: underflow');
+  if (v === 0 && !mayBeZero)
+    throw new SqlError('numeric_value_out_of_range', 'value out of range: underflow');
   return v;
 }
 
 function numericPower(a: Numeric, b: Numeric): Numeric {
   // An infinite base does not excuse a fractional exponent.
-  if (!a.finite && !a.isNaN && a.sign < 0 && b.finite && compareNumeric(truncNumeric(b), b) !== 0) throw complexPower();
+  if (!a.finite && !a.isNaN && a.sign < 0 && b.finite && compareNumeric(truncNumeric(b), b) !== 0)
+    throw complexPower();
   return powerNumeric(a, b);
 }
 

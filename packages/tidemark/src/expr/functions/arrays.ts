@@ -62,7 +62,9 @@ function concatArrays(a: SqlArray | null, b: SqlArray | null): SqlArray | null {
   }
   const [outer, one, first] = a.dims.length > b.dims.length ? [a, b, true] : [b, a, false];
   if (outer.dims.length !== one.dims.length + 1)
-    throw mismatch(`Arrays of ${a.dims.length} and ${b.dims.length} dimensions are not compatible for concatenation.`);
+    throw mismatch(
+      `Arrays of ${a.dims.length} and ${b.dims.length} dimensions are not compatible for concatenation.`,
+    );
   if (inner(outer, 1) !== one.dims.join())
     throw mismatch('Arrays with differing dimensions are not compatible for concatenation.');
   const items = first ? [...a.items, ...b.items] : [...one.items, ...outer.items];
@@ -88,10 +90,17 @@ function makeArray(items: readonly Datum[], call: RowCall): SqlArray {
   const parts = items.map((x) => (x === null ? EMPTY_ARRAY : (x as SqlArray)));
   const first = parts[0]!;
   if (parts.some((p) => p.dims.join() !== first.dims.join()))
-    throw new SqlError('array_subscript_error', 'multidimensional arrays must have array expressions with matching dimensions');
+    throw new SqlError(
+      'array_subscript_error',
+      'multidimensional arrays must have array expressions with matching dimensions',
+    );
   if (first.dims.length === 0) return EMPTY_ARRAY;
   const dims = [parts.length, ...first.dims];
-  return new SqlArray(dims, dims.map(() => 1), parts.flatMap((p) => p.items));
+  return new SqlArray(
+    dims,
+    dims.map(() => 1),
+    parts.flatMap((p) => p.items),
+  );
 }
 
 const elementType = (args: readonly SqlType[]): SqlType => args[0]!.elem ?? type('text');
@@ -196,9 +205,17 @@ const contains = (a: SqlArray, b: SqlArray, elem: SqlType): boolean => {
   return b.items.every((y) => y !== null && a.items.some((x) => x !== null && equal(x, y)));
 };
 
-const toText = (separator: string, whenNull: string | null, a: SqlArray | SqlList, call: RowCall, elem: SqlType): string =>
+const toText = (
+  separator: string,
+  whenNull: string | null,
+  a: SqlArray | SqlList,
+  call: RowCall,
+  elem: SqlType,
+): string =>
   a.items
-    .flatMap((x) => (x === null ? (whenNull === null ? [] : [whenNull]) : [textOf(elem, x, formatContext(call.context))]))
+    .flatMap((x) =>
+      x === null ? (whenNull === null ? [] : [whenNull]) : [textOf(elem, x, formatContext(call.context))],
+    )
     .join(separator);
 
 /** `string_to_array`; a NULL delimiter splits into characters, an empty one not at all. */
@@ -224,10 +241,22 @@ const measures: FunctionDef[] = (
   [
     ['array_length', (a: SqlArray, d: number) => a.dims[d], 'Length of a dimension.'],
     ['array_lower', (a: SqlArray, d: number) => a.lowers[d], 'Lower bound of a dimension.'],
-    ['array_upper', (a: SqlArray, d: number) => (d < a.dims.length ? a.lowers[d]! + a.dims[d]! - 1 : undefined), 'Upper bound of a dimension.'],
+    [
+      'array_upper',
+      (a: SqlArray, d: number) => (d < a.dims.length ? a.lowers[d]! + a.dims[d]! - 1 : undefined),
+      'Upper bound of a dimension.',
+    ],
   ] as const
 ).map(([name, f, doc]) =>
-  rowFunction(name, name, ['anyarray', 'int4'], 'int4', ([a, d]) => (d < 1 ? null : (f(a, d - 1) ?? null)), doc, MAYBE),
+  rowFunction(
+    name,
+    name,
+    ['anyarray', 'int4'],
+    'int4',
+    ([a, d]) => (d < 1 ? null : (f(a, d - 1) ?? null)),
+    doc,
+    MAYBE,
+  ),
 );
 
 const nestedElement: ResultType = (args) => {
@@ -255,7 +284,14 @@ const lists: FunctionDef[] = [
       MAYBE,
     ),
   ),
-  rowFunction('list_length', 'list_length', ['anylist'], 'int4', ([l]) => l.items.length, 'Number of elements.'),
+  rowFunction(
+    'list_length',
+    'list_length',
+    ['anylist'],
+    'int4',
+    ([l]) => l.items.length,
+    'Number of elements.',
+  ),
   rowFunction(
     'list_append',
     'list_append',
@@ -355,8 +391,23 @@ export const ARRAYS: readonly FunctionDef[] = [
       FAILS,
     ),
   ),
-  rowFunction('array_ndims', 'array_ndims', ['anyarray'], 'int4', ([a]) => a.dims.length || null, 'Number of dimensions.', MAYBE),
-  rowFunction('cardinality', 'cardinality', ['anyarray'], 'int4', ([a]) => a.items.length, 'Number of elements.'),
+  rowFunction(
+    'array_ndims',
+    'array_ndims',
+    ['anyarray'],
+    'int4',
+    ([a]) => a.dims.length || null,
+    'Number of dimensions.',
+    MAYBE,
+  ),
+  rowFunction(
+    'cardinality',
+    'cardinality',
+    ['anyarray'],
+    'int4',
+    ([a]) => a.items.length,
+    'Number of elements.',
+  ),
   rowFunction(
     'array_position',
     'array_position',
@@ -449,15 +500,29 @@ export const ARRAYS: readonly FunctionDef[] = [
     ([a, x, y], c) => {
       if (a === null) return null;
       const equal = equalityOf(elementType(c.argTypes));
-      return new SqlArray(a.dims, a.lowers, (a as SqlArray).items.map((v) => (equal(v, x) ? y : v)));
+      return new SqlArray(
+        a.dims,
+        a.lowers,
+        (a as SqlArray).items.map((v) => (equal(v, x) ? y : v)),
+      );
     },
     'Every element equal to the second argument replaced by the third.',
     LOOSE,
   ),
   ...(
     [
-      ['contains_array_array', '@>', (a: SqlArray, b: SqlArray, t: SqlType) => contains(a, b, t), 'Whether every element of the second is in the first.'],
-      ['contained_array_array', '<@', (a: SqlArray, b: SqlArray, t: SqlType) => contains(b, a, t), 'Whether every element of the first is in the second.'],
+      [
+        'contains_array_array',
+        '@>',
+        (a: SqlArray, b: SqlArray, t: SqlType) => contains(a, b, t),
+        'Whether every element of the second is in the first.',
+      ],
+      [
+        'contained_array_array',
+        '<@',
+        (a: SqlArray, b: SqlArray, t: SqlType) => contains(b, a, t),
+        'Whether every element of the first is in the second.',
+      ],
       [
         'overlaps_array_array',
         '&&',
@@ -469,7 +534,14 @@ export const ARRAYS: readonly FunctionDef[] = [
       ],
     ] as const
   ).map(([id, symbol, f, doc]) =>
-    rowFunction(id, symbol, ['anyarray', 'anyarray'], 'bool', ([a, b], c) => f(a, b, elementType(c.argTypes)), doc),
+    rowFunction(
+      id,
+      symbol,
+      ['anyarray', 'anyarray'],
+      'bool',
+      ([a, b], c) => f(a, b, elementType(c.argTypes)),
+      doc,
+    ),
   ),
   rowFunction(
     'array_to_string',
@@ -514,7 +586,10 @@ export const ARRAYS: readonly FunctionDef[] = [
     'anyarray',
     ([a, n]) => {
       if (n < 0 || n > (a.dims[0] ?? 0))
-        throw new SqlError('array_subscript_error', `number of elements to trim must be between 0 and ${a.dims[0] ?? 0}`);
+        throw new SqlError(
+          'array_subscript_error',
+          `number of elements to trim must be between 0 and ${a.dims[0] ?? 0}`,
+        );
       return slice(a, null, (a.lowers[0] ?? 1) + (a.dims[0] ?? 0) - 1 - n);
     },
     'Without the last elements.',

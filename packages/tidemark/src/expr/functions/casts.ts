@@ -18,7 +18,11 @@ const isPlain = (n: TypeName): n is Exclude<TypeName, Parameterised> =>
 
 /** Stands for the element or fields while the table is made; the call's types decide. */
 const sample = (n: TypeName): SqlType =>
-  n === 'array' || n === 'list' ? { name: n, elem: type('text') } : n === 'record' ? { name: n, fields: [] } : type(n);
+  n === 'array' || n === 'list'
+    ? { name: n, elem: type('text') }
+    : n === 'record'
+      ? { name: n, fields: [] }
+      : type(n);
 
 const patternOf = (n: TypeName): Pattern =>
   n === 'array' ? 'anyarray' : n === 'list' ? 'anylist' : n === 'record' ? 'any' : n;
@@ -76,7 +80,8 @@ function castsBetween(from: TypeName, to: TypeName): FunctionDef[] {
     define(id, null, [patternOf(from)], patternOf(to), kernel, `Cast of ${from} to ${to}.`, {
       fallible,
       nullable: NULLABLE.has(from),
-      volatility: zoned(from, to) || from === 'record' || from === 'array' || from === 'list' ? 'stable' : 'immutable',
+      volatility:
+        zoned(from, to) || from === 'record' || from === 'array' || from === 'list' ? 'stable' : 'immutable',
     });
   const out = [row(`cast_${from}_${to}`, explicitKernel)];
   if (STRINGS.has(to) || to === 'array' || to === 'list') out.push(row(`assign_${from}_${to}`, assignKernel));

@@ -1,6 +1,7 @@
 /** Comparison of every ordered type, tests for NULL and truth, ANY and ALL over arrays, greatest and least. */
-import { comparator } from '../../repr/compare.ts';
+
 import { type Column, isNull, type Values } from '../../repr/column.ts';
+import { comparator } from '../../repr/compare.ts';
 import type { SqlType } from '../../repr/types.ts';
 import type { FunctionDef, Kernel, Pattern } from '../functions.ts';
 import {
@@ -95,12 +96,16 @@ const mixed: FunctionDef[] = OPS.flatMap((op) =>
 );
 
 /** The kernel that compares two values of a type. */
-const equalityOf = (t: SqlType): Kernel => FAST[t.name as Pattern]?.('eq') ?? compareCells('eq', comparator(t));
+const equalityOf = (t: SqlType): Kernel =>
+  FAST[t.name as Pattern]?.('eq') ?? compareCells('eq', comparator(t));
 
 const isDistinct: Kernel = (call) => {
   const { args, n } = call;
   const [l, r] = args;
-  const equal = equalityOf(call.argTypes[0]!)({ ...call, validity: bothValid(l!.column, l!.constant, r!.column, r!.constant, n) });
+  const equal = equalityOf(call.argTypes[0]!)({
+    ...call,
+    validity: bothValid(l!.column, l!.constant, r!.column, r!.constant, n),
+  });
   const out = equal.values as Uint8Array<ArrayBuffer>;
   for (let i = 0; i < n; i++) {
     const a = isNull(l!.column, l!.constant ? 0 : i);
@@ -113,7 +118,8 @@ const isDistinct: Kernel = (call) => {
 function bothValid(a: Column, ac: boolean, b: Column, bc: boolean, n: number) {
   if (a.validity === null && b.validity === null) return null;
   const v = new Uint8Array((n + 7) >> 3);
-  for (let i = 0; i < n; i++) if (!isNull(a, ac ? 0 : i) && !isNull(b, bc ? 0 : i)) v[i >> 3]! |= 1 << (i & 7);
+  for (let i = 0; i < n; i++)
+    if (!isNull(a, ac ? 0 : i) && !isNull(b, bc ? 0 : i)) v[i >> 3]! |= 1 << (i & 7);
   return v;
 }
 

@@ -123,8 +123,23 @@ const notRecognized = (unit: string, kind: DateKind): SqlError =>
   new SqlError('invalid_parameter_value', `unit "${unit}" not recognized for type ${TYPES[kind].sqlName}`);
 
 /** Spellings that `extract` knows besides the units of intervals. */
-const FIELDS = new Set(['dow', 'doy', 'isodow', 'isoyear', 'epoch', 'julian', 'timezone', 'timezone_hour', 'timezone_minute']);
-const ALIASES: Readonly<Record<string, string>> = { timezone_h: 'timezone_hour', timezone_m: 'timezone_minute', j: 'julian', jd: 'julian' };
+const FIELDS = new Set([
+  'dow',
+  'doy',
+  'isodow',
+  'isoyear',
+  'epoch',
+  'julian',
+  'timezone',
+  'timezone_hour',
+  'timezone_minute',
+]);
+const ALIASES: Readonly<Record<string, string>> = {
+  timezone_h: 'timezone_hour',
+  timezone_m: 'timezone_minute',
+  j: 'julian',
+  jd: 'julian',
+};
 
 function fieldOf(text: string): string | undefined {
   const word = text.toLowerCase();
@@ -209,7 +224,12 @@ function infiniteField(field: string, positive: boolean): Numeric | null {
 }
 
 /** `extract(field from …)`; µs for the kinds that hold them, days for dates. */
-export function extract(text: string, kind: Exclude<DateKind, 'interval'>, v: bigint | number, zone: TimeZone) {
+export function extract(
+  text: string,
+  kind: Exclude<DateKind, 'interval'>,
+  v: bigint | number,
+  zone: TimeZone,
+) {
   const field = fieldOf(text);
   const unit = text.toLowerCase();
   if (field === undefined) throw notRecognized(unit, kind);
@@ -223,7 +243,9 @@ export function extract(text: string, kind: Exclude<DateKind, 'interval'>, v: bi
   if (zonedField) {
     const offset = offsetOf(t, zone);
     if (field === 'timezone') return numericFromInt(offset);
-    return numericFromInt(field === 'timezone_hour' ? Math.trunc(offset / 3600) : Math.trunc(offset / 60) % 60);
+    return numericFromInt(
+      field === 'timezone_hour' ? Math.trunc(offset / 3600) : Math.trunc(offset / 60) % 60,
+    );
   }
   if (field === 'epoch') return numericFromBig(t, 6);
   if (field === 'julian')
@@ -255,7 +277,10 @@ function dateExtract(field: string, unit: string, days: number): Numeric | null 
 }
 
 /** The names by which `extractInterval` goes. */
-const INTERVAL_FIELD: Readonly<Record<string, string>> = { microsecond: 'microseconds', millisecond: 'milliseconds' };
+const INTERVAL_FIELD: Readonly<Record<string, string>> = {
+  microsecond: 'microseconds',
+  millisecond: 'milliseconds',
+};
 
 export function extractFromInterval(text: string, v: Interval): Numeric {
   const field = fieldOf(text);
@@ -293,10 +318,15 @@ function truncMoment(unit: string, m: Moment): Moment {
     case 'decade':
       return start(Math.floor(year / 10) * 10, 1);
     case 'century':
-      return start(year > 0 ? Math.floor((year - 1) / 100) * 100 + 1 : -(Math.floor((99 - (year - 1)) / 100) * 100) + 1, 1);
+      return start(
+        year > 0 ? Math.floor((year - 1) / 100) * 100 + 1 : -(Math.floor((99 - (year - 1)) / 100) * 100) + 1,
+        1,
+      );
     default:
       return start(
-        year > 0 ? Math.floor((year - 1) / 1000) * 1000 + 1 : -(Math.floor((999 - (year - 1)) / 1000) * 1000) + 1,
+        year > 0
+          ? Math.floor((year - 1) / 1000) * 1000 + 1
+          : -(Math.floor((999 - (year - 1)) / 1000) * 1000) + 1,
         1,
       );
   }
@@ -306,7 +336,8 @@ function truncUnit(text: string, kind: DateKind): string {
   const field = fieldOf(text);
   const unit = text.toLowerCase();
   if (field === undefined) throw notRecognized(unit, kind);
-  if (FIELDS.has(field)) throw field.startsWith('timezone') ? notSupported(unit, kind) : notRecognized(unit, kind);
+  if (FIELDS.has(field))
+    throw field.startsWith('timezone') ? notSupported(unit, kind) : notRecognized(unit, kind);
   return field;
 }
 
@@ -331,9 +362,13 @@ export function truncInterval(text: string, v: Interval): Interval {
   const unit = truncUnit(text, 'interval');
   const size = MICROS_OF[unit];
   if (unit === 'week')
-    throw new SqlError('feature_not_supported', `unit "${text.toLowerCase()}" not supported for type interval`, {
-      detail: 'Months usually have fractional weeks.',
-    });
+    throw new SqlError(
+      'feature_not_supported',
+      `unit "${text.toLowerCase()}" not supported for type interval`,
+      {
+        detail: 'Months usually have fractional weeks.',
+      },
+    );
   if (unit === 'day') return makeInterval(v.months, v.days, 0);
   if (size !== undefined) return makeInterval(v.months, v.days, v.micros - (v.micros % size));
   const months = { month: 1, quarter: 3, year: 12, decade: 120, century: 1200, millennium: 12000 }[unit]!;
@@ -344,7 +379,10 @@ export function binTimestamp(stride: Interval, t: bigint, origin: bigint): bigin
   if (isInfinite(t)) return t;
   if (isInfinite(origin)) throw new SqlError('datetime_field_overflow', 'origin out of range');
   if (stride.months !== 0)
-    throw new SqlError('feature_not_supported', 'timestamps cannot be binned into intervals containing months or years');
+    throw new SqlError(
+      'feature_not_supported',
+      'timestamps cannot be binned into intervals containing months or years',
+    );
   const size = BigInt(stride.days) * BigInt(MICROS_PER_DAY) + BigInt(stride.micros);
   if (size <= 0n) throw new SqlError('datetime_field_overflow', 'stride must be greater than zero');
   const diff = t - origin;
@@ -382,7 +420,12 @@ export function makeDate(year: number, month: number, day: number): number {
 
 export function makeTime(hour: number, minute: number, second: number): bigint {
   const bad =
-    hour < 0 || minute < 0 || minute > 59 || !(second >= 0) || second > 60 || hour > 24 ||
+    hour < 0 ||
+    minute < 0 ||
+    minute > 59 ||
+    !(second >= 0) ||
+    second > 60 ||
+    hour > 24 ||
     (hour === 24 && (minute > 0 || second > 0));
   if (bad)
     throw new SqlError(
@@ -397,4 +440,3 @@ export function addToTime(t: bigint, v: Interval, sign: 1 | -1): bigint {
   const m = (Number(t) + sign * (v.micros % MICROS_PER_DAY)) % MICROS_PER_DAY;
   return BigInt(m < 0 ? m + MICROS_PER_DAY : m);
 }
-

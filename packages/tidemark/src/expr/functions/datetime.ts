@@ -89,8 +89,12 @@ const DATES: readonly FunctionDef[] = [
       throw new SqlError('datetime_field_overflow', 'cannot subtract infinite dates');
     return a - b;
   }),
-  op('add_date_interval', '+', ['date', 'interval'], 'timestamp', ([d, v]) => addToTimestamp(dateToMicros(d), v)),
-  op('add_interval_date', '+', ['interval', 'date'], 'timestamp', ([v, d]) => addToTimestamp(dateToMicros(d), v)),
+  op('add_date_interval', '+', ['date', 'interval'], 'timestamp', ([d, v]) =>
+    addToTimestamp(dateToMicros(d), v),
+  ),
+  op('add_interval_date', '+', ['interval', 'date'], 'timestamp', ([v, d]) =>
+    addToTimestamp(dateToMicros(d), v),
+  ),
   op('sub_date_interval', '-', ['date', 'interval'], 'timestamp', ([d, v]) =>
     addToTimestamp(dateToMicros(d), negInterval(v)),
   ),
@@ -113,7 +117,9 @@ const INSTANTS: readonly FunctionDef[] = [
   op('sub_timestamp_interval', '-', ['timestamp', 'interval'], 'timestamp', ([t, v]) =>
     addToTimestamp(t, negInterval(v)),
   ),
-  op('sub_timestamp_timestamp', '-', ['timestamp', 'timestamp'], 'interval', ([a, b]) => subtractTimestamps(a, b)),
+  op('sub_timestamp_timestamp', '-', ['timestamp', 'timestamp'], 'interval', ([a, b]) =>
+    subtractTimestamps(a, b),
+  ),
   op(
     'add_timestamptz_interval',
     '+',
@@ -156,27 +162,37 @@ const INTERVALS: readonly FunctionDef[] = [
       ['justify_days', justifyDays, 'Spans of 30 days as months.'],
       ['justify_interval', justifyInterval, 'Both, with one sign.'],
     ] as const
-  ).map(([name, f, doc]) => rowFunction(`${name}_interval`, name, ['interval'], 'interval', ([v]) => f(v), doc, FAILS)),
+  ).map(([name, f, doc]) =>
+    rowFunction(`${name}_interval`, name, ['interval'], 'interval', ([v]) => f(v), doc, FAILS),
+  ),
 ];
 
 const toDouble = (n: Numeric | null): Datum => (n === null ? null : numericToDouble(n));
 const FIELD_DOC = 'A field of a date, time or interval.';
 
 /** `extract` gives numeric, `date_part` the same as a double. */
-const fields: FunctionDef[] = (['date', 'time', 'timestamp', 'timestamptz', 'interval'] as const).flatMap((t) => {
-  const f = ([field, v]: readonly Datum[], c: RowCall): Numeric | null =>
-    t === 'interval'
-      ? extractFromInterval(field as string, v as Interval)
-      : extract(field as string, t, v as bigint, zoneOf(c));
-  const options: Options = { fallible: true, nullable: true, volatility: t === 'timestamptz' ? 'stable' : 'immutable' };
-  // date_part looks at a date as the timestamp of its midnight.
-  const part: RowFunction =
-    t === 'date' ? ([field, d], c) => toDouble(extract(field, 'timestamp', dateToMicros(d), zoneOf(c))) : (a, c) => toDouble(f(a, c));
-  return [
-    rowFunction(`extract_text_${t}`, 'extract', ['text', t], 'numeric', f, FIELD_DOC, options),
-    rowFunction(`date_part_text_${t}`, 'date_part', ['text', t], 'float8', part, FIELD_DOC, options),
-  ];
-});
+const fields: FunctionDef[] = (['date', 'time', 'timestamp', 'timestamptz', 'interval'] as const).flatMap(
+  (t) => {
+    const f = ([field, v]: readonly Datum[], c: RowCall): Numeric | null =>
+      t === 'interval'
+        ? extractFromInterval(field as string, v as Interval)
+        : extract(field as string, t, v as bigint, zoneOf(c));
+    const options: Options = {
+      fallible: true,
+      nullable: true,
+      volatility: t === 'timestamptz' ? 'stable' : 'immutable',
+    };
+    // date_part looks at a date as the timestamp of its midnight.
+    const part: RowFunction =
+      t === 'date'
+        ? ([field, d], c) => toDouble(extract(field, 'timestamp', dateToMicros(d), zoneOf(c)))
+        : (a, c) => toDouble(f(a, c));
+    return [
+      rowFunction(`extract_text_${t}`, 'extract', ['text', t], 'numeric', f, FIELD_DOC, options),
+      rowFunction(`date_part_text_${t}`, 'date_part', ['text', t], 'float8', part, FIELD_DOC, options),
+    ];
+  },
+);
 
 const TRUNC_DOC = 'The start of the unit around an instant.';
 const truncations: FunctionDef[] = [
@@ -243,12 +259,20 @@ function nowOf(context: EvalContext, what: string): bigint {
   return context.nowMicros;
 }
 
-const today = (c: RowCall, what: string): number =>
-  localMoment(nowOf(c.context, what), zoneOf(c)).days;
+const today = (c: RowCall, what: string): number => localMoment(nowOf(c.context, what), zoneOf(c)).days;
 
 const clocks: FunctionDef[] = [
-  ...['now', 'current_timestamp', 'transaction_timestamp', 'statement_timestamp', 'clock_timestamp'].map((name) =>
-    rowFunction(name, name, [], 'timestamptz', (_, c) => nowOf(c.context, `${name}()`), 'The time of the statement.', NOW),
+  ...['now', 'current_timestamp', 'transaction_timestamp', 'statement_timestamp', 'clock_timestamp'].map(
+    (name) =>
+      rowFunction(
+        name,
+        name,
+        [],
+        'timestamptz',
+        (_, c) => nowOf(c.context, `${name}()`),
+        'The time of the statement.',
+        NOW,
+      ),
   ),
   rowFunction(
     'localtimestamp',
@@ -267,7 +291,10 @@ const clocks: FunctionDef[] = [
     'mz_timestamp',
     (_, c) => {
       if (c.context.mzNow === undefined)
-        throw new SqlError('feature_not_supported', 'mz_now() may stand only in a comparison in WHERE or HAVING');
+        throw new SqlError(
+          'feature_not_supported',
+          'mz_now() may stand only in a comparison in WHERE or HAVING',
+        );
       return c.context.mzNow;
     },
     'The logical time at which the query is evaluated.',
@@ -304,9 +331,15 @@ function mzShift(t: number, v: Interval, sign: 1 | -1): number {
 }
 
 const logical: FunctionDef[] = [
-  op('add_mz_timestamp_interval', '+', ['mz_timestamp', 'interval'], 'mz_timestamp', ([t, v]) => mzShift(t, v, 1)),
-  op('add_interval_mz_timestamp', '+', ['interval', 'mz_timestamp'], 'mz_timestamp', ([v, t]) => mzShift(t, v, 1)),
-  op('sub_mz_timestamp_interval', '-', ['mz_timestamp', 'interval'], 'mz_timestamp', ([t, v]) => mzShift(t, v, -1)),
+  op('add_mz_timestamp_interval', '+', ['mz_timestamp', 'interval'], 'mz_timestamp', ([t, v]) =>
+    mzShift(t, v, 1),
+  ),
+  op('add_interval_mz_timestamp', '+', ['interval', 'mz_timestamp'], 'mz_timestamp', ([v, t]) =>
+    mzShift(t, v, 1),
+  ),
+  op('sub_mz_timestamp_interval', '-', ['mz_timestamp', 'interval'], 'mz_timestamp', ([t, v]) =>
+    mzShift(t, v, -1),
+  ),
 ];
 
 const makers: FunctionDef[] = [
@@ -342,7 +375,8 @@ const makers: FunctionDef[] = [
     'make_timestamptz',
     ['int4', 'int4', 'int4', 'int4', 'int4', 'float8'],
     'timestamptz',
-    ([y, mo, d, h, mi, s], c) => localToTimestamptz(dateAtTime(makeDate(y, mo, d), makeTime(h, mi, s)), zoneOf(c)),
+    ([y, mo, d, h, mi, s], c) =>
+      localToTimestamptz(dateAtTime(makeDate(y, mo, d), makeTime(h, mi, s)), zoneOf(c)),
     'An instant from the fields of the session’s clock.',
     STABLE_FAILS,
   ),
@@ -351,7 +385,8 @@ const makers: FunctionDef[] = [
     'make_timestamptz',
     ['int4', 'int4', 'int4', 'int4', 'int4', 'float8', 'text'],
     'timestamptz',
-    ([y, mo, d, h, mi, s, z]) => localToTimestamptz(dateAtTime(makeDate(y, mo, d), makeTime(h, mi, s)), timeZone(z)),
+    ([y, mo, d, h, mi, s, z]) =>
+      localToTimestamptz(dateAtTime(makeDate(y, mo, d), makeTime(h, mi, s)), timeZone(z)),
     'An instant from the fields of a zone’s clock.',
     FAILS,
   ),
@@ -408,7 +443,10 @@ const zones: FunctionDef[] = [
 
 function zoneInterval(v: Interval): number {
   if (v.months !== 0 || v.days !== 0)
-    throw new SqlError('invalid_parameter_value', `interval time zone "${v}" must not include months or days`);
+    throw new SqlError(
+      'invalid_parameter_value',
+      `interval time zone "${v}" must not include months or days`,
+    );
   return v.micros - (v.micros % MICROS_PER_SECOND);
 }
 
@@ -419,7 +457,8 @@ const texts: FunctionDef[] = [
     'to_char',
     ['timestamp', 'text'],
     'text',
-    ([t, f]) => (isInfinite(t) || f === '' ? null : timestampToChar({ moment: toMoment(t), offset: null, zone: '' }, f)),
+    ([t, f]) =>
+      isInfinite(t) || f === '' ? null : timestampToChar({ moment: toMoment(t), offset: null, zone: '' }, f),
     CHAR_DOC,
     { nullable: true },
   ),
@@ -448,9 +487,23 @@ const finite: FunctionDef[] = [
     'Whether the date is no infinity.',
   ),
   ...(['timestamp', 'timestamptz'] as const).map((t) =>
-    rowFunction(`isfinite_${t}`, 'isfinite', [t], 'bool', ([v]) => !isInfinite(v), 'Whether it is no infinity.'),
+    rowFunction(
+      `isfinite_${t}`,
+      'isfinite',
+      [t],
+      'bool',
+      ([v]) => !isInfinite(v),
+      'Whether it is no infinity.',
+    ),
   ),
-  rowFunction('isfinite_interval', 'isfinite', ['interval'], 'bool', () => true, 'Whether it is no infinity.'),
+  rowFunction(
+    'isfinite_interval',
+    'isfinite',
+    ['interval'],
+    'bool',
+    () => true,
+    'Whether it is no infinity.',
+  ),
 ];
 
 export const DATETIME: readonly FunctionDef[] = [

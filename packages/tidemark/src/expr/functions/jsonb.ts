@@ -1,6 +1,6 @@
 /** jsonb: access, containment, building, changing. A datum is the canonical text. */
 import { SqlError } from '../../base/error.ts';
-import { type SqlArray, SqlList, SqlRecord } from '../../repr/array.ts';
+import type { SqlArray, SqlList, SqlRecord } from '../../repr/array.ts';
 import { textOf } from '../../repr/format.ts';
 import {
   canonicalJson,
@@ -104,7 +104,8 @@ const buildObject: RowFunction = (args, { argTypes, context }) => {
   return jsonObjectText(entries);
 };
 
-const path = (a: SqlArray): string[] | null => (a.items.some((x) => x === null) ? null : (a.items as string[]));
+const path = (a: SqlArray): string[] | null =>
+  a.items.some((x) => x === null) ? null : (a.items as string[]);
 
 /** Objects merge; whatever is no array beside an array, or beside another kind, counts as one element. */
 function concatJson(a: string, b: string): string {
@@ -150,7 +151,9 @@ function deletePath(text: string, steps: Steps, depth = 0): string {
     const child = jsonGet(text, key);
     if (child === undefined) return text;
     if (last) return deleteKeys(text, new Set([key]));
-    return jsonObjectText(jsonEntries(text).map(([k, v]) => [k, k === key ? deletePath(v, steps, depth + 1) : v]));
+    return jsonObjectText(
+      jsonEntries(text).map(([k, v]) => [k, k === key ? deletePath(v, steps, depth + 1) : v]),
+    );
   }
   if (kind !== 'array') return text;
   const i = indexAt(steps, depth);
@@ -162,7 +165,8 @@ function deletePath(text: string, steps: Steps, depth = 0): string {
 
 function stepAt(steps: Steps, depth: number): string {
   const step = steps[depth]!;
-  if (step === null) throw new SqlError('null_value_not_allowed', `path element at position ${depth + 1} is null`);
+  if (step === null)
+    throw new SqlError('null_value_not_allowed', `path element at position ${depth + 1} is null`);
   return step;
 }
 
@@ -238,8 +242,24 @@ const access: readonly FunctionDef[] = (
     return v === undefined ? null : jsonScalarText(v);
   };
   return [
-    rowFunction(`${id}_jsonb_${type}`, symbol, ['jsonb', key], 'jsonb', ([j, k]) => get(j, k) ?? null, doc, options),
-    rowFunction(`${id}_text_jsonb_${type}`, `${symbol}>`, ['jsonb', key], 'text', asText, `${doc} As text.`, options),
+    rowFunction(
+      `${id}_jsonb_${type}`,
+      symbol,
+      ['jsonb', key],
+      'jsonb',
+      ([j, k]) => get(j, k) ?? null,
+      doc,
+      options,
+    ),
+    rowFunction(
+      `${id}_text_jsonb_${type}`,
+      `${symbol}>`,
+      ['jsonb', key],
+      'text',
+      asText,
+      `${doc} As text.`,
+      options,
+    ),
   ];
 });
 
@@ -263,7 +283,14 @@ export const JSONB: readonly FunctionDef[] = [
     ([a, b]) => jsonContains(b, a),
     'Whether the second contains the first.',
   ),
-  rowFunction('exists_jsonb_text', '?', ['jsonb', 'text'], 'bool', ([j, k]) => jsonExists(j, k), 'Whether a key exists.'),
+  rowFunction(
+    'exists_jsonb_text',
+    '?',
+    ['jsonb', 'text'],
+    'bool',
+    ([j, k]) => jsonExists(j, k),
+    'Whether a key exists.',
+  ),
   rowFunction(
     'exists_any_jsonb_text_array',
     '?|',
@@ -280,7 +307,15 @@ export const JSONB: readonly FunctionDef[] = [
     ([j, a]) => a.items.every((k: string | null) => k === null || jsonExists(j, k)),
     'Whether all of the keys exist.',
   ),
-  rowFunction('concat_jsonb_jsonb', '||', ['jsonb', 'jsonb'], 'jsonb', ([a, b]) => concatJson(a, b), 'Both joined.', FAILS),
+  rowFunction(
+    'concat_jsonb_jsonb',
+    '||',
+    ['jsonb', 'jsonb'],
+    'jsonb',
+    ([a, b]) => concatJson(a, b),
+    'Both joined.',
+    FAILS,
+  ),
   rowFunction(
     'delete_jsonb_text',
     '-',
@@ -320,7 +355,14 @@ export const JSONB: readonly FunctionDef[] = [
     'Without what stands at a path.',
     FAILS,
   ),
-  rowFunction('jsonb_typeof', 'jsonb_typeof', ['jsonb'], 'text', ([j]) => jsonTypeof(j), 'Kind of the value.'),
+  rowFunction(
+    'jsonb_typeof',
+    'jsonb_typeof',
+    ['jsonb'],
+    'text',
+    ([j]) => jsonTypeof(j),
+    'Kind of the value.',
+  ),
   rowFunction(
     'jsonb_array_length',
     'jsonb_array_length',
@@ -329,12 +371,21 @@ export const JSONB: readonly FunctionDef[] = [
     ([j]) => {
       const kind = jsonTypeof(j);
       if (kind === 'array') return jsonArrayLength(j);
-      throw invalid(kind === 'object' ? 'cannot get array length of a non-array' : 'cannot get array length of a scalar');
+      throw invalid(
+        kind === 'object' ? 'cannot get array length of a non-array' : 'cannot get array length of a scalar',
+      );
     },
     'Number of elements.',
     FAILS,
   ),
-  rowFunction('jsonb_pretty', 'jsonb_pretty', ['jsonb'], 'text', ([j]) => jsonPretty(parseJson(j)), 'With indents.'),
+  rowFunction(
+    'jsonb_pretty',
+    'jsonb_pretty',
+    ['jsonb'],
+    'text',
+    ([j]) => jsonPretty(parseJson(j)),
+    'With indents.',
+  ),
   rowFunction(
     'jsonb_strip_nulls',
     'jsonb_strip_nulls',
@@ -343,10 +394,18 @@ export const JSONB: readonly FunctionDef[] = [
     ([j]) => jsonToText(stripNulls(parseJson(j))),
     'Objects without keys whose value is null.',
   ),
-  rowFunction('jsonb_build_object', 'jsonb_build_object', [], 'jsonb', buildObject, 'An object from keys and values.', {
-    ...VARIADIC,
-    fallible: true,
-  }),
+  rowFunction(
+    'jsonb_build_object',
+    'jsonb_build_object',
+    [],
+    'jsonb',
+    buildObject,
+    'An object from keys and values.',
+    {
+      ...VARIADIC,
+      fallible: true,
+    },
+  ),
   rowFunction(
     'jsonb_build_array',
     'jsonb_build_array',

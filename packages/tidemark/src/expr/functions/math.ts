@@ -25,7 +25,8 @@ import { checkFloat, SMALL_INTEGERS } from './arithmetic.ts';
 import { define, FAILS, rowFunction } from './define.ts';
 
 const INT8_MAX = 0x7fffffffffffffffn;
-const tooWide = (what: string): SqlError => new SqlError('numeric_value_out_of_range', `${what} out of range`);
+const tooWide = (what: string): SqlError =>
+  new SqlError('numeric_value_out_of_range', `${what} out of range`);
 
 /** To the nearest integer, halves to even, as rint does. */
 export function roundHalfEven(x: number): number {
@@ -86,7 +87,11 @@ const FLOAT_CHECKED: readonly [string, (x: number) => number, string][] = [
     },
     'Square root.',
   ],
-  ['exp', (x) => checkFloat(Math.exp(x), x === Number.POSITIVE_INFINITY, x === Number.NEGATIVE_INFINITY), 'Exponential.'],
+  [
+    'exp',
+    (x) => checkFloat(Math.exp(x), x === Number.POSITIVE_INFINITY, x === Number.NEGATIVE_INFINITY),
+    'Exponential.',
+  ],
   ['radians', (x) => scaled(x, x * RADIANS), 'Degrees to radians.'],
   ['degrees', (x) => scaled(x, x / RADIANS), 'Radians to degrees.'],
   ['ln', (x) => logOf(x, Math.log), 'Natural logarithm.'],
@@ -129,13 +134,22 @@ function bounded(x: number, f: (x: number) => number): number {
 }
 
 const floats: FunctionDef[] = [
-  ...FLOAT_MAPS.map(([name, f, doc]) => define(`${name}_float8`, name, ['float8'], 'float8', mapFloats(f), doc)),
+  ...FLOAT_MAPS.map(([name, f, doc]) =>
+    define(`${name}_float8`, name, ['float8'], 'float8', mapFloats(f), doc),
+  ),
   define('abs_float4', 'abs', ['float4'], 'float4', mapFloats(Math.abs), docOf.get('abs')!),
   ...FLOAT_CHECKED.map(([name, f, doc]) =>
     rowFunction(`${name}_float8`, name, ['float8'], 'float8', ([x]) => f(x), doc, FAILS),
   ),
   define('at_abs_float8', '@', ['float8'], 'float8', mapFloats(Math.abs), docOf.get('abs')!),
-  rowFunction('atan2_float8', 'atan2', ['float8', 'float8'], 'float8', ([y, x]) => Math.atan2(y, x), 'Inverse tangent of y / x.'),
+  rowFunction(
+    'atan2_float8',
+    'atan2',
+    ['float8', 'float8'],
+    'float8',
+    ([y, x]) => Math.atan2(y, x),
+    'Inverse tangent of y / x.',
+  ),
   define('pi', 'pi', [], 'float8', () => ({ ...piColumn }), 'The constant π.'),
 ];
 const piColumn = {
@@ -171,7 +185,15 @@ const numerics: FunctionDef[] = [
   rowFunction('exp_numeric', 'exp', ['numeric'], 'numeric', ([n]) => expNumeric(n), 'Exponential.', FAILS),
   rowFunction('ln_numeric', 'ln', ['numeric'], 'numeric', ([n]) => lnNumeric(n), 'Natural logarithm.', FAILS),
   ...['log', 'log10'].map((name) =>
-    rowFunction(`${name}_numeric`, name, ['numeric'], 'numeric', ([n]) => log10Numeric(n), 'Logarithm to base 10.', FAILS),
+    rowFunction(
+      `${name}_numeric`,
+      name,
+      ['numeric'],
+      'numeric',
+      ([n]) => log10Numeric(n),
+      'Logarithm to base 10.',
+      FAILS,
+    ),
   ),
   rowFunction(
     'log_numeric_numeric',
@@ -191,7 +213,15 @@ const numerics: FunctionDef[] = [
     'Integer quotient, truncated toward zero.',
     FAILS,
   ),
-  rowFunction('scale_numeric', 'scale', ['numeric'], 'int4', ([n]) => (n.finite ? n.scale : null), 'Digits after the point.', { nullable: true }),
+  rowFunction(
+    'scale_numeric',
+    'scale',
+    ['numeric'],
+    'int4',
+    ([n]) => (n.finite ? n.scale : null),
+    'Digits after the point.',
+    { nullable: true },
+  ),
 ];
 
 const absInt =

@@ -28,7 +28,9 @@ function likeKernel(yes: 0 | 1, fold: boolean): Kernel {
           continue;
         }
       }
-      const hit = fold ? likeFolded(program!, s, l!.constant ? 0 : i) : likeCell(program!, s, l!.constant ? 0 : i);
+      const hit = fold
+        ? likeFolded(program!, s, l!.constant ? 0 : i)
+        : likeCell(program!, s, l!.constant ? 0 : i);
       out[i] = hit ? yes : 1 - yes;
     }
     return fixedColumn('bool', n, out);

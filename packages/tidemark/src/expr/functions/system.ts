@@ -19,20 +19,47 @@ const CONTEXTUAL: Options = { volatility: 'contextual', fallible: true, nullable
 
 const SESSION: readonly (readonly [name: string, returns: Pattern, (c: RowCall) => Datum, doc: string])[] = [
   ['current_user', 'name', (c) => sessionOf(c.context, 'current_user').user, 'Name of the user.'],
-  ['session_user', 'name', (c) => sessionOf(c.context, 'session_user').user, 'Name of the user who connected.'],
+  [
+    'session_user',
+    'name',
+    (c) => sessionOf(c.context, 'session_user').user,
+    'Name of the user who connected.',
+  ],
   ['user', 'name', (c) => sessionOf(c.context, 'user').user, 'Name of the user.'],
   ['current_role', 'name', (c) => sessionOf(c.context, 'current_role').user, 'Name of the user.'],
-  ['current_database', 'name', (c) => sessionOf(c.context, 'current_database()').database, 'Name of the database.'],
-  ['current_catalog', 'name', (c) => sessionOf(c.context, 'current_catalog').database, 'Name of the database.'],
-  ['current_schema', 'name', (c) => sessionOf(c.context, 'current_schema()').schemas[0] ?? null, 'First schema of the search path.'],
+  [
+    'current_database',
+    'name',
+    (c) => sessionOf(c.context, 'current_database()').database,
+    'Name of the database.',
+  ],
+  [
+    'current_catalog',
+    'name',
+    (c) => sessionOf(c.context, 'current_catalog').database,
+    'Name of the database.',
+  ],
+  [
+    'current_schema',
+    'name',
+    (c) => sessionOf(c.context, 'current_schema()').schemas[0] ?? null,
+    'First schema of the search path.',
+  ],
   ['version', 'text', (c) => sessionOf(c.context, 'version()').version, 'Which server this is.'],
-  ['pg_backend_pid', 'int4', (c) => sessionOf(c.context, 'pg_backend_pid()').backendPid, 'Number of the session.'],
+  [
+    'pg_backend_pid',
+    'int4',
+    (c) => sessionOf(c.context, 'pg_backend_pid()').backendPid,
+    'Number of the session.',
+  ],
 ];
 
 const SYSTEM_SCHEMAS = ['mz_catalog', 'pg_catalog'];
 
 const session: FunctionDef[] = [
-  ...SESSION.map(([name, returns, f, doc]) => rowFunction(name, name, [], returns, (_, c) => f(c), doc, CONTEXTUAL)),
+  ...SESSION.map(([name, returns, f, doc]) =>
+    rowFunction(name, name, [], returns, (_, c) => f(c), doc, CONTEXTUAL),
+  ),
   rowFunction(
     'current_schemas_bool',
     'current_schemas',
@@ -136,19 +163,96 @@ export const CATALOG_FUNCTION_IDS: readonly string[] = catalog.map((d) => d.id);
 
 /** Everybody may do everything: there are no grants yet. */
 const PRIVILEGES: readonly [string, readonly Pattern[][]][] = [
-  ['has_table_privilege', [['text', 'text'], ['oid', 'text'], ['name', 'text', 'text'], ['name', 'oid', 'text']]],
-  ['has_schema_privilege', [['text', 'text'], ['oid', 'text'], ['name', 'text', 'text'], ['name', 'oid', 'text']]],
-  ['has_database_privilege', [['text', 'text'], ['oid', 'text'], ['name', 'text', 'text'], ['name', 'oid', 'text']]],
-  ['has_function_privilege', [['text', 'text'], ['oid', 'text'], ['name', 'text', 'text'], ['name', 'oid', 'text']]],
-  ['has_sequence_privilege', [['text', 'text'], ['oid', 'text'], ['name', 'text', 'text'], ['name', 'oid', 'text']]],
-  ['has_type_privilege', [['text', 'text'], ['oid', 'text'], ['name', 'text', 'text'], ['name', 'oid', 'text']]],
-  ['has_any_column_privilege', [['text', 'text'], ['oid', 'text'], ['name', 'oid', 'text']]],
-  ['has_column_privilege', [['text', 'text', 'text'], ['oid', 'int2', 'text'], ['oid', 'text', 'text']]],
-  ['pg_has_role', [['name', 'text'], ['oid', 'text'], ['name', 'name', 'text'], ['name', 'oid', 'text']]],
+  [
+    'has_table_privilege',
+    [
+      ['text', 'text'],
+      ['oid', 'text'],
+      ['name', 'text', 'text'],
+      ['name', 'oid', 'text'],
+    ],
+  ],
+  [
+    'has_schema_privilege',
+    [
+      ['text', 'text'],
+      ['oid', 'text'],
+      ['name', 'text', 'text'],
+      ['name', 'oid', 'text'],
+    ],
+  ],
+  [
+    'has_database_privilege',
+    [
+      ['text', 'text'],
+      ['oid', 'text'],
+      ['name', 'text', 'text'],
+      ['name', 'oid', 'text'],
+    ],
+  ],
+  [
+    'has_function_privilege',
+    [
+      ['text', 'text'],
+      ['oid', 'text'],
+      ['name', 'text', 'text'],
+      ['name', 'oid', 'text'],
+    ],
+  ],
+  [
+    'has_sequence_privilege',
+    [
+      ['text', 'text'],
+      ['oid', 'text'],
+      ['name', 'text', 'text'],
+      ['name', 'oid', 'text'],
+    ],
+  ],
+  [
+    'has_type_privilege',
+    [
+      ['text', 'text'],
+      ['oid', 'text'],
+      ['name', 'text', 'text'],
+      ['name', 'oid', 'text'],
+    ],
+  ],
+  [
+    'has_any_column_privilege',
+    [
+      ['text', 'text'],
+      ['oid', 'text'],
+      ['name', 'oid', 'text'],
+    ],
+  ],
+  [
+    'has_column_privilege',
+    [
+      ['text', 'text', 'text'],
+      ['oid', 'int2', 'text'],
+      ['oid', 'text', 'text'],
+    ],
+  ],
+  [
+    'pg_has_role',
+    [
+      ['name', 'text'],
+      ['oid', 'text'],
+      ['name', 'name', 'text'],
+      ['name', 'oid', 'text'],
+    ],
+  ],
 ];
 const privileges: FunctionDef[] = PRIVILEGES.flatMap(([name, overloads]) =>
   overloads.map((args) =>
-    rowFunction(`${name}_${args.join('_')}`, name, args, 'bool', () => true, 'Whether an action is permitted.'),
+    rowFunction(
+      `${name}_${args.join('_')}`,
+      name,
+      args,
+      'bool',
+      () => true,
+      'Whether an action is permitted.',
+    ),
   ),
 );
 
@@ -188,7 +292,10 @@ function base64Decode(s: string): Uint8Array {
   for (const c of digits) {
     const v = BASE64.indexOf(c);
     if (v < 0)
-      throw new SqlError('invalid_parameter_value', `invalid symbol "${c}" found while decoding base64 sequence`);
+      throw new SqlError(
+        'invalid_parameter_value',
+        `invalid symbol "${c}" found while decoding base64 sequence`,
+      );
     n = ((n << 6) | v) & 0xffffff;
     bits += 6;
     if (bits >= 8) {
@@ -216,7 +323,8 @@ function hexDecode(s: string): Uint8Array {
       high = -1;
     }
   }
-  if (high >= 0) throw new SqlError('invalid_parameter_value', 'invalid hexadecimal data: odd number of digits');
+  if (high >= 0)
+    throw new SqlError('invalid_parameter_value', 'invalid hexadecimal data: odd number of digits');
   return Uint8Array.from(out);
 }
 
@@ -262,17 +370,41 @@ export const SYSTEM: readonly FunctionDef[] = [
   ...session,
   ...catalog,
   ...privileges,
-  rowFunction('greatest', 'greatest', ['anycompatible'], commonResult, extreme(1), 'The greatest value that is not NULL.', {
-    variadic: 'anycompatible',
-    strict: false,
-  }),
-  rowFunction('least', 'least', ['anycompatible'], commonResult, extreme(-1), 'The least value that is not NULL.', {
-    variadic: 'anycompatible',
-    strict: false,
-  }),
-  rowFunction('format_type', 'format_type', ['oid', 'int4'], 'text', ([o, m]) => formatType(o, m), 'Name of a type.', {
-    strict: false,
-  }),
+  rowFunction(
+    'greatest',
+    'greatest',
+    ['anycompatible'],
+    commonResult,
+    extreme(1),
+    'The greatest value that is not NULL.',
+    {
+      variadic: 'anycompatible',
+      strict: false,
+    },
+  ),
+  rowFunction(
+    'least',
+    'least',
+    ['anycompatible'],
+    commonResult,
+    extreme(-1),
+    'The least value that is not NULL.',
+    {
+      variadic: 'anycompatible',
+      strict: false,
+    },
+  ),
+  rowFunction(
+    'format_type',
+    'format_type',
+    ['oid', 'int4'],
+    'text',
+    ([o, m]) => formatType(o, m),
+    'Name of a type.',
+    {
+      strict: false,
+    },
+  ),
   rowFunction(
     'pg_encoding_to_char',
     'pg_encoding_to_char',
@@ -281,8 +413,22 @@ export const SYSTEM: readonly FunctionDef[] = [
     ([n]) => ENCODINGS[n] ?? '',
     'Name of an encoding.',
   ),
-  rowFunction('pg_size_pretty', 'pg_size_pretty', ['int8'], 'text', ([n]) => sizePretty(n), 'Bytes in a readable unit.'),
-  rowFunction('pg_is_in_recovery', 'pg_is_in_recovery', [], 'bool', () => false, 'Whether the server is a standby.'),
+  rowFunction(
+    'pg_size_pretty',
+    'pg_size_pretty',
+    ['int8'],
+    'text',
+    ([n]) => sizePretty(n),
+    'Bytes in a readable unit.',
+  ),
+  rowFunction(
+    'pg_is_in_recovery',
+    'pg_is_in_recovery',
+    [],
+    'bool',
+    () => false,
+    'Whether the server is a standby.',
+  ),
   rowFunction('pg_my_temp_schema', 'pg_my_temp_schema', [], 'oid', () => 0, 'OID of the temporary schema.'),
   rowFunction(
     'pg_is_other_temp_schema',
@@ -300,8 +446,24 @@ export const SYSTEM: readonly FunctionDef[] = [
     ([d], c) => Math.max(TYPES[c.argTypes[0]!.name].len, typeof d === 'string' ? encodeUtf8(d).length : 0),
     'Bytes of a value.',
   ),
-  rowFunction('encode_bytea_text', 'encode', ['bytea', 'text'], 'text', encode, 'Bytes as text: hex or base64.', FAILS),
-  rowFunction('decode_text_text', 'decode', ['text', 'text'], 'bytea', decode, 'Text as bytes: hex or base64.', FAILS),
+  rowFunction(
+    'encode_bytea_text',
+    'encode',
+    ['bytea', 'text'],
+    'text',
+    encode,
+    'Bytes as text: hex or base64.',
+    FAILS,
+  ),
+  rowFunction(
+    'decode_text_text',
+    'decode',
+    ['text', 'text'],
+    'bytea',
+    decode,
+    'Text as bytes: hex or base64.',
+    FAILS,
+  ),
   rowFunction(
     'convert_from_bytea_name',
     'convert_from',
@@ -345,7 +507,10 @@ export const SYSTEM: readonly FunctionDef[] = [
     'int8',
     ([n]) => {
       if (n > 1n)
-        throw new SqlError('cardinality_violation', 'more than one row returned by a subquery used as an expression');
+        throw new SqlError(
+          'cardinality_violation',
+          'more than one row returned by a subquery used as an expression',
+        );
       return n;
     },
     'The count of a scalar subquery’s rows, an error above one.',

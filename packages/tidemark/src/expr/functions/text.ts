@@ -16,7 +16,9 @@ const error = (message: string): SqlError => new SqlError('invalid_parameter_val
 const isPlain = (s: string): boolean => !/[\ud800-\udfff]/.test(s);
 const charsOf = (s: string): readonly string[] | string => (isPlain(s) ? s : [...s]);
 const cut = (s: string, from: number, to: number): string =>
-  isPlain(s) ? s.slice(Math.max(from, 0), Math.max(to, 0)) : [...s].slice(Math.max(from, 0), Math.max(to, 0)).join('');
+  isPlain(s)
+    ? s.slice(Math.max(from, 0), Math.max(to, 0))
+    : [...s].slice(Math.max(from, 0), Math.max(to, 0)).join('');
 
 /** The longest text that a function may make. */
 const MAX_TEXT = 0x3fffffff;
@@ -135,7 +137,8 @@ export function quoteLiteral(s: string): string {
 }
 
 /** Text of any value, NULL as undefined. */
-const output = (d: Datum, type: SqlType, call: RowCall): string => textOf(type, d, formatContext(call.context));
+const output = (d: Datum, type: SqlType, call: RowCall): string =>
+  textOf(type, d, formatContext(call.context));
 
 const concat = (args: readonly Datum[], call: RowCall): string =>
   args.map((d, i) => (d === null ? '' : output(d, call.argTypes[i]!, call))).join('');
@@ -263,7 +266,9 @@ function throughStrings(
     if (!bitAt(validity, i)) out.pushNull();
     else
       out.pushBytes(
-        encoder.encode(f(decoder.decode((c.values as Uint8Array).subarray(c.offsets[i]!, c.offsets[i + 1]!)))),
+        encoder.encode(
+          f(decoder.decode((c.values as Uint8Array).subarray(c.offsets[i]!, c.offsets[i + 1]!))),
+        ),
       );
   return out.finish();
 }
@@ -277,7 +282,14 @@ const lengths: FunctionDef[] = [
   define('length_bytea', 'length', ['bytea'], 'int4', octets, 'Number of bytes.'),
   define('octet_length_text', 'octet_length', ['text'], 'int4', octets, 'Number of bytes.'),
   define('octet_length_bytea', 'octet_length', ['bytea'], 'int4', octets, 'Number of bytes.'),
-  define('bit_length_text', 'bit_length', ['text'], 'int4', measure((_, a, b) => (b - a) * 8), 'Number of bits.'),
+  define(
+    'bit_length_text',
+    'bit_length',
+    ['text'],
+    'int4',
+    measure((_, a, b) => (b - a) * 8),
+    'Number of bits.',
+  ),
 ];
 
 const trims: FunctionDef[] = (
@@ -287,7 +299,14 @@ const trims: FunctionDef[] = (
     ['rtrim', 'right', 'the end'],
   ] as const
 ).flatMap(([name, side, where]) => [
-  rowFunction(`${name}_text`, name, ['text'], 'text', ([s]) => trimChars(s, ' ', side), `Without spaces at ${where}.`),
+  rowFunction(
+    `${name}_text`,
+    name,
+    ['text'],
+    'text',
+    ([s]) => trimChars(s, ' ', side),
+    `Without spaces at ${where}.`,
+  ),
   rowFunction(
     `${name}_text_text`,
     name,
@@ -299,7 +318,14 @@ const trims: FunctionDef[] = (
 ]);
 
 const parts: FunctionDef[] = ['substring', 'substr'].flatMap((name) => [
-  rowFunction(`${name}_text_int4`, name, ['text', 'int4'], 'text', ([s, n]) => substring(s, n), 'From a position on.'),
+  rowFunction(
+    `${name}_text_int4`,
+    name,
+    ['text', 'int4'],
+    'text',
+    ([s, n]) => substring(s, n),
+    'From a position on.',
+  ),
   rowFunction(
     `${name}_text_int4_int4`,
     name,
@@ -338,8 +364,22 @@ export const TEXT: readonly FunctionDef[] = [
   define('lower_text', 'lower', ['text'], 'text', caseKernel(65, 90, 32, lower), 'Lower case.'),
   define('upper_text', 'upper', ['text'], 'text', caseKernel(97, 122, -32, upper), 'Upper case.'),
   rowFunction('initcap_text', 'initcap', ['text'], 'text', ([s]) => initcap(s), 'Each word with a capital.'),
-  rowFunction('left_text_int4', 'left', ['text', 'int4'], 'text', ([s, n]) => left(s, n), 'The first characters.'),
-  rowFunction('right_text_int4', 'right', ['text', 'int4'], 'text', ([s, n]) => right(s, n), 'The last characters.'),
+  rowFunction(
+    'left_text_int4',
+    'left',
+    ['text', 'int4'],
+    'text',
+    ([s, n]) => left(s, n),
+    'The first characters.',
+  ),
+  rowFunction(
+    'right_text_int4',
+    'right',
+    ['text', 'int4'],
+    'text',
+    ([s, n]) => right(s, n),
+    'The last characters.',
+  ),
   ...(['position', 'strpos'] as const).map((name) =>
     rowFunction(
       `${name}_text_text`,
@@ -408,7 +448,14 @@ export const TEXT: readonly FunctionDef[] = [
     ([s, p]) => s.startsWith(p),
     'Whether the first starts with the second.',
   ),
-  rowFunction('starts_op_text_text', '^@', ['text', 'text'], 'bool', ([s, p]) => s.startsWith(p), 'Starts with.'),
+  rowFunction(
+    'starts_op_text_text',
+    '^@',
+    ['text', 'text'],
+    'bool',
+    ([s, p]) => s.startsWith(p),
+    'Starts with.',
+  ),
   rowFunction(
     'translate_text_text_text',
     'translate',
@@ -417,7 +464,14 @@ export const TEXT: readonly FunctionDef[] = [
     ([s, a, b]) => translate(s, a, b),
     'Characters of the second replaced by those of the third.',
   ),
-  rowFunction('ascii_text', 'ascii', ['text'], 'int4', ([s]) => s.codePointAt(0) ?? 0, 'Code of the first character.'),
+  rowFunction(
+    'ascii_text',
+    'ascii',
+    ['text'],
+    'int4',
+    ([s]) => s.codePointAt(0) ?? 0,
+    'Code of the first character.',
+  ),
   rowFunction('chr_int4', 'chr', ['int4'], 'text', ([n]) => chr(n), 'The character of a code.', FAILS),
   rowFunction(
     'overlay_text_text_int4',
@@ -447,10 +501,18 @@ export const TEXT: readonly FunctionDef[] = [
       'Hexadecimal digits.',
     ),
   ),
-  rowFunction('concat', 'concat', [], 'text', concat, 'The texts of all values joined; NULL counts as nothing.', {
-    ...STABLE_ANY,
-    nullable: false,
-  }),
+  rowFunction(
+    'concat',
+    'concat',
+    [],
+    'text',
+    concat,
+    'The texts of all values joined; NULL counts as nothing.',
+    {
+      ...STABLE_ANY,
+      nullable: false,
+    },
+  ),
   rowFunction(
     'concat_ws',
     'concat_ws',
@@ -464,8 +526,22 @@ export const TEXT: readonly FunctionDef[] = [
     ...STABLE_ANY,
     fallible: true,
   }),
-  rowFunction('quote_ident_text', 'quote_ident', ['text'], 'text', ([s]) => quoteIdent(s), 'As an identifier.'),
-  rowFunction('quote_literal_text', 'quote_literal', ['text'], 'text', ([s]) => quoteLiteral(s), 'As a literal.'),
+  rowFunction(
+    'quote_ident_text',
+    'quote_ident',
+    ['text'],
+    'text',
+    ([s]) => quoteIdent(s),
+    'As an identifier.',
+  ),
+  rowFunction(
+    'quote_literal_text',
+    'quote_literal',
+    ['text'],
+    'text',
+    ([s]) => quoteLiteral(s),
+    'As a literal.',
+  ),
   rowFunction(
     'quote_nullable_text',
     'quote_nullable',

@@ -2,7 +2,9 @@
 import { civilFromDays, daysFromCivil, isoWeekday, type Moment } from '../../repr/datetime.ts';
 import { MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND } from '../../repr/interval.ts';
 
-const MONTHS = 'January February March April May June July August September October November December'.split(' ');
+const MONTHS = 'January February March April May June July August September October November December'.split(
+  ' ',
+);
 const DAYS = 'Monday Tuesday Wednesday Thursday Friday Saturday Sunday'.split(' ');
 const ROMAN = 'I II III IV V VI VII VIII IX X XI XII'.split(' ');
 
@@ -95,7 +97,9 @@ function timePart(p: string, s: Shown, fill: boolean): string | undefined {
     case 'tz':
       return s.zone.toLowerCase();
     case 'TZH':
-      return s.offset === null ? '' : `${s.offset < 0 ? '-' : '+'}${pad(Math.floor(Math.abs(s.offset) / 3600), 2, true)}`;
+      return s.offset === null
+        ? ''
+        : `${s.offset < 0 ? '-' : '+'}${pad(Math.floor(Math.abs(s.offset) / 3600), 2, true)}`;
     case 'TZM':
       return s.offset === null ? '' : pad(Math.floor(Math.abs(s.offset) / 60) % 60, 2, true);
     case 'OF': {
@@ -113,7 +117,10 @@ function isoParts(days: number): { year: number; week: number } {
   // The ISO year is that of the week's Thursday.
   const thursday = days - isoWeekday(days) + 4;
   const { year } = civilFromDays(thursday);
-  return { year: year > 0 ? year : 1 - year, week: Math.floor((thursday - daysFromCivil(year, 1, 1)) / 7) + 1 };
+  return {
+    year: year > 0 ? year : 1 - year,
+    week: Math.floor((thursday - daysFromCivil(year, 1, 1)) / 7) + 1,
+  };
 }
 
 function datePart(p: string, s: Shown, fill: boolean): string | undefined {
@@ -183,7 +190,8 @@ function datePart(p: string, s: Shown, fill: boolean): string | undefined {
 
 function names(p: string, month: number, days: number, fill: boolean): string | undefined {
   const key = p.toLowerCase();
-  const cased = (s: string): string => (p === p.toUpperCase() ? s.toUpperCase() : p === key ? s.toLowerCase() : s);
+  const cased = (s: string): string =>
+    p === p.toUpperCase() ? s.toUpperCase() : p === key ? s.toLowerCase() : s;
   // Full names are padded to nine characters unless FM stands before.
   const wide = (s: string): string => (fill ? s.padEnd(9) : s);
   switch (key) {

@@ -2,7 +2,14 @@
  * Arithmetic kernels. Integers never wrap: a result outside of its type is the row's error. 64-bit integers are
  * added by words with carry and multiplied and divided as doubles where that is exact; BigInt only beyond 2^53.
  */
-import { i64ToBigInt, i64ToNumber, setI64BigInt, setI64Number, u64ToBigInt, zeroValues } from '../../repr/column.ts';
+import {
+  i64ToBigInt,
+  i64ToNumber,
+  setI64BigInt,
+  setI64Number,
+  u64ToBigInt,
+  zeroValues,
+} from '../../repr/column.ts';
 import type { Kind } from '../../repr/types.ts';
 import type { Kernel, KernelCall, Vec } from '../functions.ts';
 import type { EvalError as RowError } from '../scalar.ts';
@@ -131,7 +138,9 @@ function wordsThroughDoubles(op: Arithmetic, signed: boolean, error: RowError, c
         continue;
       }
     }
-    const v = signed ? big(op, i64ToBigInt(a, j), i64ToBigInt(b, k)) : big(op, u64ToBigInt(a, j), u64ToBigInt(b, k));
+    const v = signed
+      ? big(op, i64ToBigInt(a, j), i64ToBigInt(b, k))
+      : big(op, u64ToBigInt(a, j), u64ToBigInt(b, k));
     if (v !== (signed ? BigInt.asIntN(64, v) : BigInt.asUintN(64, v))) fail(i, error);
     else setI64BigInt(out, i, v);
   }

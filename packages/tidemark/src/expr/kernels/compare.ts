@@ -24,7 +24,15 @@ export function compareNumbers(op: Comparison): Kernel {
 
 type Numbers = Uint8Array | Int32Array | Float64Array;
 
-function numberLoop(op: Comparison, a: Numbers, p: number, b: Numbers, q: number, out: Uint8Array, n: number) {
+function numberLoop(
+  op: Comparison,
+  a: Numbers,
+  p: number,
+  b: Numbers,
+  q: number,
+  out: Uint8Array,
+  n: number,
+) {
   switch (op) {
     case 'eq':
       for (let i = 0; i < n; i++) out[i] = a[i & p] === b[i & q] ? 1 : 0;

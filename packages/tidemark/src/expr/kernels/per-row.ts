@@ -4,8 +4,8 @@
  */
 import { SqlError } from '../../base/error.ts';
 import { type Column, ColumnBuilder } from '../../repr/column.ts';
-import { type Datum, kindOf, type SqlType } from '../../repr/types.ts';
 import { datumAt, pushDatum } from '../../repr/datum.ts';
+import { type Datum, kindOf, type SqlType } from '../../repr/types.ts';
 import { evalErrorOf } from '../eval-error.ts';
 import type { EvalContext, Kernel, KernelCall } from '../functions.ts';
 
