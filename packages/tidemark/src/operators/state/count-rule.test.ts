@@ -38,7 +38,7 @@ function anyHistory(random: XorShift): Update[] {
 for (const mode of ['distinct', 'threshold'] as const)
   test(`${mode} agrees with a recomputation at every time, negative counts included`, () => {
     let negatives = 0;
-    forSeeds((random) => {
+    forSeeds(process.env, (random) => {
       const updates = random.below(3) === 0 ? history(random, () => makeRow(random), 60) : anyHistory(random);
       const rule = new CountRule({
         mode,

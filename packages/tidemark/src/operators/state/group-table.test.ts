@@ -19,7 +19,7 @@ const MAKE: Readonly<Record<Kind, (random: XorShift) => Value>> = {
 };
 
 test('keys keep their group while it lives, and groups are reused, whatever collides', () => {
-  forSeeds((random) => {
+  forSeeds(process.env, (random) => {
     const kinds = Array.from({ length: random.below(3) }, () => random.pick(Object.keys(MAKE) as Kind[]));
     const table = new GroupTable(kinds, random.below(2) === 0 ? few : undefined);
     const known = new Map<string, number>();

@@ -10,7 +10,7 @@ const KINDS: readonly Kind[] = ['i64', 'bytes'];
 
 for (const unsigned of [false, true])
   test(`k-th and windows agree with sorting (${unsigned ? 'uint8' : 'int8'} order)`, () => {
-    forSeeds((random) => {
+    forSeeds(process.env, (random) => {
       const desc = random.below(2) === 0;
       const nullsFirst = random.below(2) === 0;
       const compare = comparator(type(unsigned ? 'uint8' : 'int8'));

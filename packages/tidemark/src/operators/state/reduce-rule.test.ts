@@ -235,31 +235,39 @@ function naive(names: readonly string[], keys: readonly number[]): (rows: Rows) 
 
 test('every aggregate, together and alone, agrees with a recomputation at every time', () => {
   const all = Object.keys(CASES);
-  forSeeds((random) => {
-    const names = random.below(2) === 0 ? all : [random.pick(all)];
-    const keys = random.pick([[0], [1], [0, 1], [1, 6], []]);
-    const updates = history(random, () => makeRow(random), 10 + random.below(80));
-    const out = drive(
-      rule(names, keys, random.below(3) === 0 ? degenerate : undefined),
-      KINDS,
-      updates,
-      random,
-    );
-    checkAgainst(out, updates, naive(names, keys));
-  }, 250);
+  forSeeds(
+    process.env,
+    (random) => {
+      const names = random.below(2) === 0 ? all : [random.pick(all)];
+      const keys = random.pick([[0], [1], [0, 1], [1, 6], []]);
+      const updates = history(random, () => makeRow(random), 10 + random.below(80));
+      const out = drive(
+        rule(names, keys, random.below(3) === 0 ? degenerate : undefined),
+        KINDS,
+        updates,
+        random,
+      );
+      checkAgainst(out, updates, naive(names, keys));
+    },
+    250,
+  );
 });
 
 test('no aggregates: the keys that are there', () => {
-  forSeeds((random) => {
-    const updates = history(random, () => makeRow(random), 40);
-    checkAgainst(drive(rule([], [0, 1]), KINDS, updates, random), updates, naive([], [0, 1]));
-  }, 20);
+  forSeeds(
+    process.env,
+    (random) => {
+      const updates = history(random, () => makeRow(random), 40);
+      checkAgainst(drive(rule([], [0, 1]), KINDS, updates, random), updates, naive([], [0, 1]));
+    },
+    20,
+  );
 });
 
 test('negative accumulations are errors that name the collection, and heal', () => {
   const names = ['countStar', 'minInt8'];
   let failures = 0;
-  forSeeds((random) => {
+  forSeeds(process.env, (random) => {
     const updates: Update[] = [];
     for (let k = 0; k < 40; k++)
       updates.push({

@@ -15,10 +15,11 @@ import { type InputHandle, source } from '../source.ts';
 import { batchOf, contents, TestCluster, type Update, updatesOf } from '../test-cluster.ts';
 import { threshold } from '../threshold.ts';
 import { topK } from '../topk.ts';
+import { maxOf } from './accumulators/by-type.ts';
 import { count } from './accumulators/count.ts';
 import { sumInteger } from './accumulators/sum-integer.ts';
 import type { OksErrs } from './stateful-operator.ts';
-import { column, encodeError, RUNS, SEED } from './test-support.ts';
+import { column, encodeError, forSeeds } from './test-support.ts';
 
 const KINDS: readonly Kind[] = ['i32', 'bytes', 'i32'];
 const NAMES = ['reduce', 'distinct', 'threshold', 'topk', 'flatMap'] as const;
@@ -231,16 +232,55 @@ function run(seed: number): void {
   for (const w of cluster.workers) assert.deepEqual({ ...w.runtimeCounts }, { ...ZERO }, 'nothing is left');
 }
 
+test('the group whose aggregate is greatest changes as rows change', () => {
+  for (const peers of [1, 2]) {
+    const cluster = new TestCluster({ peers, seed: peers, fuel: 3 });
+    const seen: Update[] = [];
+    const inputs = cluster.workers.map((worker) => {
+      let handle!: InputHandle;
+      worker.buildDataflow('test', (scope) => {
+        const { handle: h, stream } = source(scope);
+        handle = h;
+        const latest = reduce(scope, stream, {
+          collection: 'v',
+          encodeError,
+          keys: [1],
+          keyKinds: ['bytes'],
+          aggregates: [{ accumulator: () => maxOf(type('int4')), args: [2] }],
+        });
+        const winner = topK(scope, latest.oks, {
+          collection: 'v',
+          encodeError,
+          kinds: ['bytes', 'i32'],
+          keys: [],
+          order: [{ column: 1, compare: comparator(type('int4')), desc: true, nullsFirst: true }],
+          offset: 0,
+          limit: 1,
+        });
+        capture<Batch>(scope, winner.oks, { batch: (b) => void seen.push(...updatesOf(b)), frontier() {} });
+      });
+      return handle;
+    });
+    const put = (time: number, ...rows: [vin: string, updated: number, diff: number][]): void => {
+      for (const h of inputs) h.advanceTo(time);
+      for (const [vin, updated, diff] of rows)
+        inputs[cluster.random.below(peers)]!.push(batchOf(KINDS, [{ row: [0, vin, updated], time, diff }]));
+    };
+    put(1, ['a', 10, 1], ['a', 30, 1], ['b', 20, 1]);
+    put(2, ['b', 20, -1], ['b', 40, 1]);
+    put(3, ['b', 40, -1], ['a', 5, 1]);
+    put(4, ['a', 30, -1], ['a', 10, -1], ['a', 5, -1]);
+    for (const h of inputs) h.close();
+    cluster.settle();
+    assert.deepEqual(
+      [1, 2, 3, 4].map((t) => contents(seen, t).map(([row]) => row)),
+      [['["a",30]'], ['["b",40]'], ['["a",30]'], []],
+    );
+  }
+});
+
 const ZERO = { operators: 0, channels: 0, capabilities: 0, traceHandles: 0, importers: 0 };
 
 test('every stateful operator agrees with naive collections on one to three workers', () => {
-  for (let k = 0; k < Math.min(RUNS, 45); k++) {
-    const seed = SEED + k;
-    try {
-      run(seed);
-    } catch (e) {
-      if (e instanceof Error) e.message = `SEED=${seed} RUNS=1 replays: ${e.message}`;
-      throw e;
-    }
-  }
+  forSeeds(process.env, (_, seed) => run(seed), 45);
 });

@@ -4,7 +4,7 @@
  *
  * Blind to: what a wrong clock or scheduler would do, and to anything that the naive side gets wrong alike.
  */
-import assert from 'node:assert/strict';
+import { assert } from '../../base/assert.ts';
 import { type Batch, diffAt, timeAt } from '../../repr/batch.ts';
 import { type Column, ColumnBuilder, i64ToBigInt, isNull } from '../../repr/column.ts';
 import type { Kind } from '../../repr/types.ts';
@@ -20,15 +20,17 @@ export interface Update {
   readonly diff: number;
 }
 
-export const SEED: number = Number(process.env['SEED'] ?? 1);
-export const RUNS: number = Number(process.env['RUNS'] ?? 60);
-
-/** Runs a property for RUNS seeds; a failure says how to replay it. */
-export function forSeeds(property: (random: XorShift) => void, runs: number = RUNS): void {
-  for (let k = 0; k < runs; k++) {
-    const seed = SEED + k;
+/** Runs a property for as many seeds as RUNS says, from SEED on; a failure says how to replay it. */
+export function forSeeds(
+  env: Readonly<Record<string, string | undefined>>,
+  property: (random: XorShift, seed: number) => void,
+  runs = 60,
+): void {
+  const first = Number(env['SEED'] ?? 1);
+  const last = first + Number(env['RUNS'] ?? runs);
+  for (let seed = first; seed < last; seed++) {
     try {
-      property(new XorShift(seed * 0x9e3779b1));
+      property(new XorShift(seed * 0x9e3779b1), seed);
     } catch (e) {
       if (e instanceof Error) e.message = `SEED=${seed} RUNS=1 replays: ${e.message}`;
       throw e;
@@ -133,7 +135,7 @@ export class Collected {
   take(side: Map<number, Bag>, b: Batch): void {
     for (let i = 0; i < b.length; i++) {
       const t = timeAt(b, i);
-      assert.ok(t >= this.floor, `emitted at ${t} after ${this.floor} was complete`);
+      assert(t >= this.floor, `emitted at ${t} after ${this.floor} was complete`);
       const bag = side.get(t) ?? new Map<string, number>();
       side.set(t, bag);
       addTo(bag, keyOf(b.columns.map((c) => cell(c, i))), diffAt(b, i));
@@ -180,7 +182,7 @@ export function drive(
     }
   }
   while (!work());
-  assert.equal(time.held, EMPTY, 'nothing is held at the end');
+  assert(time.held === EMPTY, 'nothing is held at the end');
   return out;
 }
 
@@ -203,12 +205,19 @@ export function checkAgainst(
       else e.diff += u.diff;
     }
     const want = expected([...contents.values()].filter((e) => e.diff !== 0));
-    assert.deepEqual(sorted(out.at(out.oks, t)), sorted(want.oks), `oks at ${t}`);
-    assert.deepEqual(sorted(out.at(out.errs, t)), sorted(want.errs), `errs at ${t}`);
+    expectEqual(out.at(out.oks, t), want.oks, `oks at ${t}`);
+    expectEqual(out.at(out.errs, t), want.errs, `errs at ${t}`);
   }
 }
 
-const sorted = (b: Bag): [string, number][] => [...b].sort(([a], [c]) => (a < c ? -1 : 1));
+function expectEqual(got: Bag, want: Bag, what: string): void {
+  const text = (b: Bag): string =>
+    [...b]
+      .map(([k, d]) => `${d} x ${k}`)
+      .sort()
+      .join('\n  ');
+  assert(text(got) === text(want), `${what}: got\n  ${text(got)}\nwanted\n  ${text(want)}`);
+}
 
 /**
  * A random history whose contents are never negative at a complete time: rows come from `make`, and leave again.

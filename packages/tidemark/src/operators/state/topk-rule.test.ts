@@ -94,15 +94,19 @@ function randomSpec(random: XorShift): TopKSpec {
 }
 
 test('top-k agrees with sorting everything at every time', () => {
-  forSeeds((random) => {
-    const spec = randomSpec(random);
-    const updates = history(random, () => makeRow(random), 20 + random.below(80));
-    checkAgainst(drive(new TopKRule(spec), KINDS, updates, random), updates, naive(spec));
-  }, 250);
+  forSeeds(
+    process.env,
+    (random) => {
+      const spec = randomSpec(random);
+      const updates = history(random, () => makeRow(random), 20 + random.below(80));
+      checkAgainst(drive(new TopKRule(spec), KINDS, updates, random), updates, naive(spec));
+    },
+    250,
+  );
 });
 
 test('negative multiplicities are errors of their group, and heal', () => {
-  forSeeds((random) => {
+  forSeeds(process.env, (random) => {
     const spec = randomSpec(random);
     const updates: Update[] = Array.from({ length: 50 }, () => ({
       row: makeRow(random),

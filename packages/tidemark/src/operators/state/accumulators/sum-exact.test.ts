@@ -37,7 +37,7 @@ for (const [arg, result, min, max] of [
 ] as const satisfies readonly (readonly [IntegerArgument, IntegerResult, bigint, bigint])[])
   test(`sum of ${arg} as ${result} is exact at every size`, () => {
     let outside = 0;
-    forSeeds((random) => {
+    forSeeds(process.env, (random) => {
       const acc = sumInteger(arg, result);
       acc.resize(3);
       const live: { v: bigint; d: number }[] = [];

@@ -67,38 +67,42 @@ function checkNearest(sum: bigint, got: number): void {
 }
 
 test('a sum is the nearest double to the exact sum, whatever the order, and returns exactly', () => {
-  forSeeds((random) => {
-    const acc = sumFloat('float8');
-    acc.resize(2);
-    const live: { v: number; d: number }[] = [];
-    let sum = 0n;
-    for (let k = 0; k < 60; k++) {
-      let v: number;
-      let d: number;
-      if (live.length > 0 && random.below(3) === 0) {
-        const [gone] = live.splice(random.below(live.length), 1);
-        v = gone!.v;
-        d = -gone!.d;
-      } else {
-        v = randomDouble(random);
-        d = random.pick([1, 1, 1, 3, 2 ** 40 + 1]);
-        live.push({ v, d });
+  forSeeds(
+    process.env,
+    (random) => {
+      const acc = sumFloat('float8');
+      acc.resize(2);
+      const live: { v: number; d: number }[] = [];
+      let sum = 0n;
+      for (let k = 0; k < 60; k++) {
+        let v: number;
+        let d: number;
+        if (live.length > 0 && random.below(3) === 0) {
+          const [gone] = live.splice(random.below(live.length), 1);
+          v = gone!.v;
+          d = -gone!.d;
+        } else {
+          v = randomDouble(random);
+          d = random.pick([1, 1, 1, 3, 2 ** 40 + 1]);
+          live.push({ v, d });
+        }
+        add(acc, 1, v, d);
+        sum += units(v) * BigInt(d);
+        const got = read(acc, 1);
+        if (live.length === 0) assert.equal(got.value, null);
+        else if (abs(sum) >= LIMIT) assert.equal(got.error, 'numeric_value_out_of_range');
+        else checkNearest(sum, got.value!);
       }
-      add(acc, 1, v, d);
-      sum += units(v) * BigInt(d);
-      const got = read(acc, 1);
-      if (live.length === 0) assert.equal(got.value, null);
-      else if (abs(sum) >= LIMIT) assert.equal(got.error, 'numeric_value_out_of_range');
-      else checkNearest(sum, got.value!);
-    }
-    for (const { v, d } of live) add(acc, 1, v, -d);
-    assert.ok(acc.isZero(1));
-    assert.equal(read(acc, 1).value, null);
-  }, 200);
+      for (const { v, d } of live) add(acc, 1, v, -d);
+      assert.ok(acc.isZero(1));
+      assert.equal(read(acc, 1).value, null);
+    },
+    200,
+  );
 });
 
 test('the order of rows does not matter to the last bit', () => {
-  forSeeds((random) => {
+  forSeeds(process.env, (random) => {
     const values = Array.from({ length: 40 }, () => randomDouble(random));
     const told = [0, 1].map(() => {
       const acc = sumFloat('float8');
