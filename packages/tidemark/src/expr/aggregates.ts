@@ -99,6 +99,15 @@ function average(sumId: string, sumType: SqlType, out: SqlType): (c: AggregateCa
   };
 }
 
+/** Of a numeric with as many decimals as the variance has, which is PostgreSQL's choice. */
+function squareRoot(e: ScalarExpr): ScalarExpr {
+  const t = e.type;
+  const root = call(`sqrt_${t.name}`, [e], t);
+  if (t.name !== 'numeric') return root;
+  const int4 = type('int4');
+  return call('round_numeric_int4', [root, call('scale_numeric', [e], int4)], t);
+}
+
 /** Sums of x and x², and the count; the argument is cast to the type that the sums are kept in. */
 function moments(
   wide: SqlType,
@@ -119,7 +128,7 @@ function moments(
     const divisor = population ? op('mul', n, n) : op('mul', n, op('sub', n, one));
     // Rounding may leave a sum of squares a hair below zero.
     const spread = call('greatest', [op('div', numerator, divisor), zero], wide);
-    const final = root ? call(`sqrt_${t}`, [spread], wide) : spread;
+    const final = root ? squareRoot(spread) : spread;
     const few = call('le_int8_int8', [count, literal(population ? 0n : 1n, INT8)], type('bool'));
     return {
       aggregates: [

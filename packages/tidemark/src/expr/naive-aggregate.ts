@@ -39,7 +39,7 @@ export function aggregateRows(
       const compare = datumComparator(argTypes[0]!);
       const sign = plan.direction === 'min' ? -1 : 1;
       let best: Datum = null;
-      for (const [v] of counted) if (best === null || sign * compare(v!, best) > 0) best = v!;
+      for (const [v] of counted) if (best === null || sign * compare(v!, best) >= 0) best = v!;
       return best;
     }
     case 'basic': {
