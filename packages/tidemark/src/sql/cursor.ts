@@ -184,20 +184,25 @@ export class Cursor {
     return token.type === 'word' ? KEYWORDS.get(token.text) : undefined;
   }
 
-  #isName(token: Token, allowed: ReadonlySet<KeywordClass>): boolean {
+  #isName(ahead: number, allowed: ReadonlySet<KeywordClass>): boolean {
+    const token = this.peek(ahead);
     if (token.type === 'quoted') return true;
     if (token.type !== 'word') return false;
+    // Tokens of their own in PostgreSQL.
+    if (token.text === 'nulls' && (this.isWord('first', ahead + 1) || this.isWord('last', ahead + 1)))
+      return false;
+    if (token.text === 'without' && this.isWord('time', ahead + 1)) return false;
     const keyword = KEYWORDS.get(token.text);
     return keyword === undefined || allowed.has(keyword);
   }
 
   /** ColId: what may name a column or table. */
   isColumnName(ahead = 0): boolean {
-    return this.#isName(this.peek(ahead), COLUMN_NAMES);
+    return this.#isName(ahead, COLUMN_NAMES);
   }
 
   isTypeName(ahead = 0): boolean {
-    return this.#isName(this.peek(ahead), TYPE_NAMES);
+    return this.#isName(ahead, TYPE_NAMES);
   }
 
   ident(): Ident {

@@ -1,5 +1,5 @@
 /** ALTER, DROP, COMMENT ON, and how statements name an object's type. */
-import type { ObjectName, ObjectType, OptionValue } from './ast.ts';
+import type { Ident, ObjectName, ObjectType, OptionValue } from './ast.ts';
 import type { CommentStatement, DropStatement, Statement } from './ast-statement.ts';
 import type { Cursor } from './cursor.ts';
 import { parseOptionList, parseOptionName } from './parse-options.ts';
@@ -57,7 +57,7 @@ const ACTIONS: readonly (readonly [string, AlterRule])[] = [
   ['rename to', (c, target) => ({ kind: 'alterRename', ...target, to: c.ident() })],
   ['set schema', (c, target) => ({ kind: 'alterSetSchema', ...target, schema: c.name() })],
   ['swap with', (c, target) => ({ kind: 'alterSwap', ...target, with: c.ident() })],
-  ['owner to', (c, target) => ({ kind: 'alterOwner', ...target, owner: c.label() })],
+  ['owner to', (c, target) => ({ kind: 'alterOwner', ...target, owner: parseRole(c) })],
   ['apply replacement', applyReplacement],
   ['set', alterSet],
   [
@@ -95,6 +95,14 @@ function alterSet(c: Cursor, target: Target): Statement {
     throw c.unsupported(`ALTER ${target.objectType.toUpperCase()} … SET ${c.peek().text.toUpperCase()}`);
   }
   return { kind: 'alterSet', ...target, options: parseOptionList(c) };
+}
+
+/** A role's name, or one of the words for one's own. */
+function parseRole(c: Cursor): Ident {
+  const { type, text } = c.peek();
+  const own = ['current_user', 'current_role', 'session_user'].includes(text);
+  if (type === 'word' && !own && c.keywordClass(c.peek()) === 'reserved') throw c.syntaxError();
+  return c.label();
 }
 
 function applyReplacement(c: Cursor, target: Target): Statement {

@@ -109,6 +109,7 @@ function parsePrefix(c: Cursor, restricted: boolean): Expr {
     const op = parseQualifiedOperator(c);
     return { kind: 'unary', ...op, expr: climb(c, LEVEL.operator + 1, restricted), pos: token.pos };
   }
+  if (!restricted && c.accept('default')) return { kind: 'default', pos: token.pos };
   if (!restricted && c.isWord('not')) {
     c.next();
     return { kind: 'not', expr: climb(c, LEVEL.not, false), pos: token.pos };
@@ -231,6 +232,7 @@ function parseAtZone(c: Cursor, left: Expr, pos: number): Step {
 function parseOverlaps(c: Cursor, left: Expr, pos: number): Step {
   if (left.kind !== 'row') throw c.syntaxError();
   c.next();
+  if (!c.isSymbol('(') && !(c.isWord('row') && c.isSymbol('(', 1))) throw c.syntaxError();
   const right = parseOperand(c);
   if (right.kind !== 'row') throw c.syntaxError(c.previous);
   for (const [side, row] of [

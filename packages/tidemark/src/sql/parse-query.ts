@@ -20,6 +20,7 @@ import { isBareLabel } from './keywords.ts';
 import { parseOrderBy, parseWindowSpec } from './parse-call.ts';
 import { parseFrom, parseTypedColumns, startsAsOf } from './parse-from.ts';
 import { parseSubquery } from './parse-primary.ts';
+import { exprStart } from './walk.ts';
 
 type Clauses = Pick<Query, 'with' | 'orderBy' | 'limit' | 'withTies' | 'offset' | 'locking'>;
 const NO_CLAUSES: Clauses = {
@@ -65,17 +66,17 @@ function finishQuery(c: Cursor, { body, ctes, pos }: Unfinished): Query {
   const inner: Clauses = body.kind === 'query' ? body : NO_CLAUSES;
   const fail = (clause: string, at: number) =>
     c.fail('syntax_error', `multiple ${clause} clauses not allowed`, at);
-  if (ctes !== undefined && inner.with !== undefined) throw fail('WITH', inner.with.pos);
-  const orderAt = c.pos;
+  if (ctes !== undefined && inner.with !== undefined) throw fail('WITH', ctes.pos);
   const orderBy = parseOrderBy(c);
-  if (orderBy.length > 0 && inner.orderBy.length > 0) throw fail('ORDER BY', orderAt);
+  const [first] = orderBy;
+  if (first !== undefined && inner.orderBy.length > 0) throw fail('ORDER BY', exprStart(first.expr));
   const tail = parseTail(c);
-  if (tail.limit !== undefined && inner.limit !== undefined) throw fail('LIMIT', tail.limit.pos);
-  if (tail.offset !== undefined && inner.offset !== undefined) throw fail('OFFSET', tail.offset.pos);
+  if (tail.limit !== undefined && inner.limit !== undefined) throw fail('LIMIT', tail.limitAt);
+  if (tail.offset !== undefined && inner.offset !== undefined) throw fail('OFFSET', tail.offsetAt);
   const order: readonly OrderItem[] = orderBy.length > 0 ? orderBy : inner.orderBy;
   const withTies = tail.withTies || inner.withTies;
   if (withTies && order.length === 0) {
-    throw c.fail('syntax_error', 'WITH TIES cannot be specified without ORDER BY clause', pos);
+    throw c.fail('syntax_error', 'WITH TIES cannot be specified without ORDER BY clause', tail.tiesAt);
   }
   return {
     kind: 'query',
@@ -96,7 +97,8 @@ export function parseWith(c: Cursor): Query['with'] {
   if (!c.isWord('with')) return undefined;
   const { pos } = c.next();
   if (c.accept('mutually', 'recursive')) return parseMutuallyRecursive(c, pos);
-  const recursive = c.accept('recursive');
+  // The word is a name too: `WITH recursive AS (…)`.
+  const recursive = !c.isSymbol('(', 1) && !c.isWord('as', 1) && c.accept('recursive');
   const ctes = c.list(() => parseCte(c));
   return { kind: 'with', recursive, ctes, pos };
 }
@@ -314,15 +316,26 @@ function parseGroupColumns(c: Cursor): GroupItem {
 
 // ---- LIMIT, OFFSET, FETCH, FOR
 
-type Limit = Pick<Query, 'limit' | 'withTies'>;
-type Tail = Limit & Pick<Query, 'offset' | 'locking'>;
+type Limit = Pick<Query, 'limit' | 'withTies'> & { readonly tiesAt: number };
+/** With the places of the words LIMIT (or FETCH) and OFFSET. */
+type Tail = Limit &
+  Pick<Query, 'offset' | 'locking'> & {
+    readonly limitAt: number;
+    readonly offsetAt: number;
+    readonly tiesAt: number;
+  };
 
 /** LIMIT and OFFSET in any order; locking before or after them. */
 function parseTail(c: Cursor): Tail {
   const locking = parseLocking(c);
   let limit: Limit | undefined;
   let offset: Expr | undefined;
+  let limitAt = 0;
+  let offsetAt = 0;
   for (;;) {
+    const { pos } = c.peek();
+    if (limit === undefined && (c.isWord('limit') || c.isWord('fetch'))) limitAt = pos;
+    if (offset === undefined && c.isWord('offset')) offsetAt = pos;
     if (limit === undefined && c.isWord('limit')) limit = parseLimit(c);
     else if (limit === undefined && c.isWord('fetch')) limit = parseFetchFirst(c);
     else if (offset === undefined && c.accept('offset')) {
@@ -331,13 +344,13 @@ function parseTail(c: Cursor): Tail {
     } else break;
   }
   if (locking.length === 0) locking.push(...parseLocking(c));
-  return { limit: limit?.limit, withTies: limit?.withTies ?? false, offset, locking };
+  const limited = limit ?? { limit: undefined, withTies: false, tiesAt: 0 };
+  return { ...limited, limitAt, offset, offsetAt, locking };
 }
 
 function parseLimit(c: Cursor): Limit {
   const { pos } = c.expect('limit');
-  if (c.accept('all')) return { limit: undefined, withTies: false };
-  const limit = c.rules.expr(c);
+  const limit = c.accept('all') ? undefined : c.rules.expr(c);
   if (c.acceptSymbol(',')) {
     c.rules.expr(c);
     throw new SqlError('syntax_error', 'LIMIT #,# syntax is not supported', {
@@ -345,7 +358,7 @@ function parseLimit(c: Cursor): Limit {
       position: pos + 1,
     });
   }
-  return { limit, withTies: false };
+  return { limit, withTies: false, tiesAt: pos };
 }
 
 /** `FETCH FIRST [n] ROWS ONLY | WITH TIES` */
@@ -355,9 +368,10 @@ function parseFetchFirst(c: Cursor): Limit {
   const implied = c.isWord('row') || c.isWord('rows');
   const limit: Expr = implied ? { kind: 'number', text: '1', pos } : parseFetchCount(c);
   if (c.oneOf(['row', 'rows']) === undefined) throw c.syntaxError();
+  const tiesAt = c.pos;
   const withTies = c.accept('with', 'ties');
   if (!withTies) c.expect('only');
-  return { limit, withTies };
+  return { limit, withTies, tiesAt };
 }
 
 function parseFetchCount(c: Cursor): Expr {

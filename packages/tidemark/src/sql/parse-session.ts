@@ -149,6 +149,7 @@ function parseSpecialSet(c: Cursor): Setting | undefined {
     if (!unset && c.peek().type !== 'string') throw c.syntaxError();
     return { name: 'client_encoding', values: unset ? undefined : value() };
   }
+  if (c.isWords('role', 'from') || c.isWords('names', 'from')) return undefined;
   if (c.accept('role')) return { name: 'role', values: [parseRole(c)] };
   if (c.accept('session', 'authorization')) {
     return { name: 'session_authorization', values: c.accept('default') ? undefined : [parseRole(c)] };

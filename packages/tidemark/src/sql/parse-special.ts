@@ -63,7 +63,6 @@ export const SPECIAL: ReadonlyMap<string, Special> = new Map<string, Special>([
   ['true', bare(literal((pos) => ({ kind: 'boolean', value: true, pos })))],
   ['false', bare(literal((pos) => ({ kind: 'boolean', value: false, pos })))],
   ['null', bare(literal((pos) => ({ kind: 'null', pos })))],
-  ['default', bare(literal((pos) => ({ kind: 'default', pos })))],
   ...Object.keys(NULLARY)
     .filter((word) => word !== 'current_schema')
     .map((word) => [word, bare(nullaryCall)] as const satisfies [string, Special]),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readCorpus, readPsqlCorpus, withoutPositions } from '../../../../test/support/sql-corpus.ts';
+import { DIALECT_ERRORS, POSTGRES_ERRORS } from '../../../../test/support/sql-errors.ts';
 import { SqlError } from '../base/error.ts';
 import { MAX_TEXT } from './cursor.ts';
 import { parseExpr, parseStatement, parseStatements, parseTypeName } from './parse.ts';
@@ -47,63 +48,11 @@ test('a text of several statements is split, each with its source', () => {
   );
   assert.equal(parsed[1]?.statement.pos, 22);
   assert.deepEqual(parseStatements(' -- nothing'), []);
-  assert.equal(refusal('select 1 select 2').position, 10);
+  assert.equal(refusal('select 1; show x y').position, 18);
 });
 
-/** Text -> message, position: as PostgreSQL 18 reports them. */
-const ERRORS: readonly (readonly [string, string, number])[] = [
-  ['selec 1', 'syntax error at or near "selec"', 1],
-  ['select 1 +', 'syntax error at end of input', 11],
-  ['select 1 + ;', 'syntax error at or near ";"', 12],
-  ['select * form t', 'syntax error at or near "form"', 10],
-  ['select a b c', 'syntax error at or near "c"', 12],
-  ['select from where', 'syntax error at or near "where"', 13],
-  ['select (1', 'syntax error at end of input', 10],
-  ['select 1)', 'syntax error at or near ")"', 9],
-  ["select '😀' form x", 'syntax error at or near "x"', 17],
-  ['select a < b < c', 'syntax error at or near "<"', 14],
-  ['select a = b = c', 'syntax error at or near "="', 14],
-  ['select a like b like c', 'syntax error at or near "like"', 17],
-  ['select a between 1 and 2 between 3 and 4', 'syntax error at or near "between"', 26],
-  ['select a is distinct from b is null', 'syntax error at or near "is"', 29],
-  ['select a between 1 and', 'syntax error at end of input', 23],
-  ['select case when 1 then 2', 'syntax error at end of input', 26],
-  ['select f(a,)', 'syntax error at or near ")"', 12],
-  ['select array[1,]', 'syntax error at or near "]"', 16],
-  ['select array[1][1]', 'syntax error at or near "["', 16],
-  ['select a from t group b', 'syntax error at or near "b"', 23],
-  ['select a from (t)', 'syntax error at or near ")"', 17],
-  ['select a from t join u', 'syntax error at end of input', 23],
-  ['select a from t order by a nulls', 'syntax error at or near "nulls"', 28],
-  ['select a from t limit 1 limit 2', 'syntax error at or near "limit"', 25],
-  ['select a from t limit 1, 2', 'LIMIT #,# syntax is not supported', 17],
-  ['(select 1 order by 1) order by 2', 'multiple ORDER BY clauses not allowed', 23],
-  ['(select 1 limit 1) limit 2', 'multiple LIMIT clauses not allowed', 26],
-  ['with a as (select 1) (with b as (select 2) select 1)', 'multiple WITH clauses not allowed', 23],
-  ['select a fetch first 1 rows with ties', 'WITH TIES cannot be specified without ORDER BY clause', 1],
-  ['select a.b.c.d.e from t', 'improper qualified name (too many dotted names): a.b.c.d.e', 8],
-  ['select sum(a) over (rows unbounded following)', 'frame start cannot be UNBOUNDED FOLLOWING', 26],
-  ['select 1 as', 'syntax error at end of input', 12],
-  ['select user.a', 'syntax error at or near "."', 12],
-  ['select left', 'syntax error at end of input', 12],
-  ['insert into t values', 'syntax error at end of input', 21],
-  ['insert into t (a b) values (1)', 'syntax error at or near "b"', 18],
-  ['update t where a = 1', 'syntax error at or near "where"', 10],
-  ['delete t', 'syntax error at or near "t"', 8],
-  ['create table t (a)', 'syntax error at end of input', 19],
-  ['create table t (a int', 'syntax error at end of input', 22],
-  ['create tabel t (a int)', 'syntax error at or near "tabel"', 8],
-  ['drop table', 'syntax error at end of input', 11],
-  ['begin isolation level nonsense', 'syntax error at or near "nonsense"', 23],
-  ['set x', 'syntax error at end of input', 6],
-  ["select 'abc", `unterminated quoted string at or near "'abc"`, 8],
-  ['select 1; selec', 'syntax error at or near "selec"', 11],
-  ['subscribe', 'syntax error at end of input', 10],
-  ['create cluster c size', 'syntax error at end of input', 22],
-];
-
 test('syntax errors have the words and the place PostgreSQL gives them', () => {
-  for (const [text, message, position] of ERRORS) {
+  for (const [text, message, position] of [...POSTGRES_ERRORS, ...DIALECT_ERRORS]) {
     const error = refusal(text);
     assert.deepEqual([text, error.message, error.position], [text, message, position]);
   }

@@ -84,6 +84,7 @@ export function levelOf(e: Expr): number {
     case 'number':
       return e.text.startsWith('-') ? LEVEL.sign : LEVEL.primary;
     case 'namedArg':
+    case 'default':
       return 0;
     default:
       return LEVEL.primary;
