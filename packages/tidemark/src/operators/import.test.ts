@@ -100,6 +100,10 @@ describe('import', () => {
       for (let t = 4; t < 9; t++) p.round(t);
       assert.equal(seen.frontier, EMPTY);
       assert.ok(seen.ended, 'a dataflow that is complete ends by itself');
+      assert.ok(
+        [...seen.updates, ...seen.joined].every((u) => u.time < 6 && u.diff !== 0),
+        'nothing past until',
+      );
       for (let t = 2; t < 9; t++) {
         const now = Math.min(t, 5);
         assert.deepEqual(contents(seen.updates, t), contents(p.updates, now));

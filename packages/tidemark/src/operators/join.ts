@@ -20,6 +20,7 @@ import type { Batch } from '../repr/batch.ts';
 import { type Column, gather } from '../repr/column.ts';
 import { type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import { type ArrangedBatch, findKey } from '../trace/arranged-batch.ts';
+import { withoutZeros } from '../trace/batch-rows.ts';
 import type { Fuel } from '../trace/fuel.ts';
 import type { TraceReader } from '../trace/trace.ts';
 import type { Arranged } from './arrange.ts';
@@ -309,7 +310,8 @@ class PairEmitter {
         ? gather(left.values[column]!, this.#leftRows, n)
         : gather(right.values[column]!, this.#rightRows, n);
     });
-    this.#to.send(this.#capability, { length: n, columns, times: this.#times(n), diffs: this.#diffs(n) });
+    const pairs = { length: n, columns, times: this.#times(n), diffs: this.#diffs(n) };
+    this.#to.send(this.#capability, withoutZeros(pairs));
   }
 
   #times(n: number): number | Float64Array<ArrayBuffer> {

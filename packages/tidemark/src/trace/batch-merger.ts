@@ -21,7 +21,7 @@ export class BatchMerger {
   readonly #steps: Paced<ArrangedBatch>;
 
   constructor(spec: ArrangementSpec, older: ArrangedBatch, newer: ArrangedBatch, since: Frontier) {
-    this.#steps = new Paced((pace) => merged(pace, spec, new MergedGroups(older, newer, since)));
+    this.#steps = new Paced((pace) => merged(pace, spec, { a: older, b: newer, since }));
   }
 
   /** The merged batch once it is done. */
@@ -30,8 +30,15 @@ export class BatchMerger {
   }
 }
 
-function* merged(pace: Pace, spec: ArrangementSpec, groups: MergedGroups): Steps<ArrangedBatch> {
-  const { a, b, since } = groups;
+/** What is merged: the older batch, the newer one, and the time that earlier ones advance to. */
+interface Pair {
+  readonly a: ArrangedBatch;
+  readonly b: ArrangedBatch;
+  readonly since: Frontier;
+}
+
+function* merged(pace: Pace, spec: ArrangementSpec, pair: Pair): Steps<ArrangedBatch> {
+  const { a, b, since } = pair;
   // For each key of the older batch its key in the newer one + 1, and which keys of the newer one are in both.
   const partner = yield* touched(pace, new Int32Array(a.keyCount));
   const shared = new Uint8Array(b.keyCount);
@@ -43,6 +50,7 @@ function* merged(pace: Pace, spec: ArrangementSpec, groups: MergedGroups): Steps
     }
     if (pace.spend(1)) yield;
   }
+  const groups = new MergedGroups(pair);
   for (let k = 0; k < a.keyCount; k++) {
     const other = partner[k]! - 1;
     groups.begin(other >= 0);
@@ -74,7 +82,7 @@ export function* folded(
   since: Frontier,
 ): Steps<ArrangedBatch> {
   let all = emptyArranged(spec, { lower: MIN_TIME, upper: MIN_TIME, since: MIN_TIME });
-  for (const p of parts) all = yield* merged(pace, spec, new MergedGroups(all, p, since));
+  for (const p of parts) all = yield* merged(pace, spec, { a: all, b: p, since });
   return all;
 }
 
@@ -92,7 +100,7 @@ class MergedGroups {
   /** Rows of the current piece already taken. */
   #taken = 0;
 
-  constructor(a: ArrangedBatch, b: ArrangedBatch, since: Frontier) {
+  constructor({ a, b, since }: Pair) {
     this.a = a;
     this.b = b;
     this.since = since;

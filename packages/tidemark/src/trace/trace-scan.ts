@@ -6,7 +6,7 @@
  * what cancels is gone. A negative sum is given out as it is: the reader turns it into an error.
  */
 import { assert } from '../base/assert.ts';
-import { type Batch, concatBatches, consolidate, emptyBatch, gatherBatch } from '../repr/batch.ts';
+import { type Batch, concatBatches, consolidate, emptyBatch } from '../repr/batch.ts';
 import { type Column, gather, sliceColumn } from '../repr/column.ts';
 import { MIN_TIME, type Timestamp } from '../time/timestamp.ts';
 import {
@@ -18,7 +18,7 @@ import {
   rowPermutation,
 } from './arranged-batch.ts';
 import { folded } from './batch-merger.ts';
-import { type BatchRows, rowsOf } from './batch-rows.ts';
+import { type BatchRows, rowsOf, withoutZeros } from './batch-rows.ts';
 import { type Fuel, Paced } from './fuel.ts';
 import type { TraceReader } from './trace.ts';
 
@@ -86,15 +86,6 @@ function summed(parts: readonly Batch[], kinds: TraceReader['spec']['kinds'], ne
   if (full.length === 0) return emptyBatch(kinds);
   const all = concatBatches(full);
   return negatives ? consolidate(all) : withoutZeros(all);
-}
-
-function withoutZeros(b: Batch): Batch {
-  const { diffs } = b;
-  if (typeof diffs === 'number') return b;
-  const keep = new Int32Array(b.length);
-  let n = 0;
-  for (let i = 0; i < b.length; i++) if (diffs[i] !== 0) keep[n++] = i;
-  return n === b.length ? b : gatherBatch(b, keep, n);
 }
 
 /** Rows whose key equals some row [0, n) of `keys`; a key that is given twice is found twice. */
