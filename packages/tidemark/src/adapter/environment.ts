@@ -6,14 +6,20 @@
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
-import { systemId } from '../base/ids.ts';
+import { compareIds, systemId } from '../base/ids.ts';
 import { BuiltinRows, type BuiltinRowsByTable, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
 import { builtinShard } from '../catalog/builtins/builtins.ts';
 import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import { CatalogState } from '../catalog/catalog-state.ts';
 import { CATALOG_SCHEMA, CATALOG_SHARD, encodeEntities, readEntities } from '../catalog/durable-catalog.ts';
-import { type ClusterEntity, type Entity, entityKey, type LoadedItem } from '../catalog/entities.ts';
+import {
+  type ClusterEntity,
+  type Entity,
+  entityKey,
+  type ItemEntity,
+  type LoadedItem,
+} from '../catalog/entities.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
 import { ComputeInstance } from '../controller/instance.ts';
 import type { Shard } from '../persist/shard.ts';
@@ -69,7 +75,7 @@ export const SYSTEM_CLUSTER: ClusterEntity = {
   introspectionIntervalMs: 1000,
   introspectionDebugging: false,
 };
-const SYSTEM_REPLICA = {
+export const SYSTEM_REPLICA = {
   kind: 'replica',
   id: 's1' as ReplicaId,
   clusterId: SYSTEM_CLUSTER.id,
@@ -86,6 +92,8 @@ export class Environment {
   readonly options: EnvironmentOptions;
   readonly fence: Fence;
   readonly instances: Map<ClusterId, ComputeInstance> = new Map();
+  /** Shards of objects that could not be loaded: kept for a version that can. */
+  readonly quarantined: Set<string> = new Set();
   oracle!: TimestampOracle;
   group!: GroupCommit;
   readonly #rows = new BuiltinRows();
@@ -159,10 +167,28 @@ export class Environment {
     await this.group.write({ join, updates: builtinUpdates(prepared), onDurable: () => commitAll(prepared) });
   }
 
-  /** Objects that the catalog holds already, in the order of their creation: only the state in memory learns of them. */
-  async adopt(entities: readonly Entity[], loaded: readonly CatalogItem[]): Promise<void> {
-    const items = new Map(loaded.map((i) => [i.id, i]));
-    await this.transact({ put: entities, items }, { durable: false });
+  /**
+   * Brings stored entities into memory, in the order of their creation: nothing becomes durable anew. An item whose
+   * statement no longer loads is left out and told to the log; it does not keep the others down.
+   */
+  async adopt(entities: readonly Entity[], load: (e: ItemEntity) => CatalogItem): Promise<void> {
+    const prepared: PreparedRows[] = [];
+    const take = (e: Entity, items: ReadonlyMap<GlobalId, CatalogItem>): void => {
+      prepared.push(...this.#preparedRows(e, items));
+      this.catalog.apply({ remove: [], put: [e], items });
+    };
+    for (const e of entities) if (e.kind !== 'item') take(e, new Map());
+    const items = entities.filter((e) => e.kind === 'item').sort((a, b) => compareIds(a.id, b.id));
+    for (const e of items)
+      try {
+        take(e, new Map([[e.id, load(e)]]));
+      } catch (error) {
+        this.options.logger.error(
+          { id: e.id, sql: e.createSql, error },
+          'an object could not be loaded and is left out',
+        );
+      }
+    await this.group.write({ updates: builtinUpdates(prepared), onDurable: () => commitAll(prepared) });
   }
 
   startMaintenance(): void {
@@ -320,8 +346,9 @@ export class Environment {
     this.setLiveLater('mz_cluster_replica_statuses', replicaId, []);
   }
 
-  async stopCluster(clusterId: ClusterId): Promise<void> {
-    for (const r of this.catalog.clusterById(clusterId)?.replicas ?? []) await this.stopReplica(r.id);
+  /** `replicas`: those it had; the catalog knows them no more. */
+  async stopCluster(clusterId: ClusterId, replicas: readonly { readonly id: ReplicaId }[]): Promise<void> {
+    for (const r of replicas) await this.stopReplica(r.id);
     await this.instances.get(clusterId)?.close();
     this.instances.delete(clusterId);
   }

@@ -5,7 +5,7 @@ import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { ItemEntity } from '../catalog/entities.ts';
 import type { CreatePlan, StatementContext } from '../plan/statement/plan.ts';
-import { planStatement } from '../plan/statement/plan-statement.ts';
+import { planStatement } from '../plan/statement.ts';
 import { parseStatement } from '../sql/parse.ts';
 
 /** What a stored statement is planned in: every name in it is written out, and nothing depends on a session. */

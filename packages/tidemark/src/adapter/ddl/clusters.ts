@@ -1,0 +1,211 @@
+/** CREATE CLUSTER and its replicas; CREATE SCHEMA and DATABASE; COMMENT ON. */
+import { SqlError, unsupported } from '../../base/error.ts';
+import type { ClusterId, ReplicaId } from '../../base/ids.ts';
+import type { ClusterEntity, CommentEntity, Entity, ReplicaEntity } from '../../catalog/entities.ts';
+import type { ClusterPlan, Options, Plan, ReplicaPlan } from '../../plan/statement/plan.ts';
+import type { Environment } from '../environment.ts';
+import { type Notify, replacedBy } from './create.ts';
+import { flag, introspectionInterval, onlyOptions, replicaSize } from './options.ts';
+
+const MORE_REPLICAS = 'more than one replica in a cluster';
+
+export async function createCluster(
+  env: Environment,
+  plan: Extract<ClusterPlan, { kind: 'createCluster' }>,
+  notify: Notify,
+): Promise<void> {
+  const { name, options } = plan;
+  if (env.catalog.cluster(name) !== undefined) {
+    if (!plan.ifNotExists) throw new SqlError('duplicate_object', `cluster "${name}" already exists`);
+    notify(`cluster "${name}" already exists, skipping`);
+    return;
+  }
+  onlyOptions(
+    options,
+    ['size', 'replication factor', 'introspection interval', 'introspection debugging'],
+    'a cluster',
+  );
+  const wanted = wantedReplicas(plan);
+  const id = env.catalog.allocate('cluster');
+  const clusterId = `u${id.first}` as ClusterId;
+  const cluster: ClusterEntity = {
+    kind: 'cluster',
+    id: clusterId,
+    number: id.first,
+    name,
+    size: options['size'] === undefined ? null : replicaSize(options['size']).size,
+    introspectionIntervalMs: introspectionInterval(options),
+    introspectionDebugging: flag(options, 'introspection debugging'),
+  };
+  const made = newReplicas(env, clusterId, wanted);
+  const put = [id.change, cluster, ...made.entities];
+  await env.transact({ remove: replacedBy(env, put), put });
+  env.startCluster(clusterId);
+  for (const r of made.replicas) env.startReplica(clusterId, r);
+}
+
+/** `REPLICAS (…)`, or as many of the size as the replication factor says: one, unless it says otherwise. */
+function wantedReplicas(plan: Extract<ClusterPlan, { kind: 'createCluster' }>): readonly ReplicaPlan[] {
+  const { options, replicas } = plan;
+  if (replicas !== undefined) {
+    if (options['size'] !== undefined)
+      throw new SqlError('syntax_error', 'a cluster has either SIZE or REPLICAS');
+    if (replicas.length > 1) throw unsupported(MORE_REPLICAS);
+    return replicas;
+  }
+  if (options['size'] === undefined)
+    throw new SqlError('invalid_parameter_value', 'a cluster needs SIZE or REPLICAS', {
+      hint: "e.g. CREATE CLUSTER c (SIZE '2'), or CREATE CLUSTER c REPLICAS ()",
+    });
+  const factor = Number(options['replication factor'] ?? 1);
+  if (!Number.isInteger(factor) || factor < 0)
+    throw new SqlError('invalid_parameter_value', 'REPLICATION FACTOR is a whole number, 0 or more');
+  if (factor > 1) throw unsupported(MORE_REPLICAS);
+  return factor === 0 ? [] : [{ name: 'r1', options: { size: options['size'] } }];
+}
+
+function newReplicas(
+  env: Environment,
+  clusterId: ClusterId,
+  plans: readonly ReplicaPlan[],
+): { readonly entities: readonly Entity[]; readonly replicas: readonly ReplicaEntity[] } {
+  if (plans.length === 0) return { entities: [], replicas: [] };
+  const ids = env.catalog.allocate('replica', plans.length);
+  const replicas = plans.map((p, i): ReplicaEntity => {
+    onlyOptions(p.options, ['size'], 'a replica');
+    return {
+      kind: 'replica',
+      id: `u${ids.first + i}` as ReplicaId,
+      clusterId,
+      name: p.name,
+      ...requiredSize(p.options),
+    };
+  });
+  return { entities: [ids.change, ...replicas], replicas };
+}
+
+function requiredSize(options: Options): { readonly size: string; readonly workers: number } {
+  if (options['size'] === undefined)
+    throw new SqlError('invalid_parameter_value', 'a replica needs SIZE', { hint: "e.g. (SIZE '2')" });
+  return replicaSize(options['size']);
+}
+
+export async function createClusterReplica(
+  env: Environment,
+  plan: Extract<ClusterPlan, { kind: 'createClusterReplica' }>,
+  notify: Notify,
+): Promise<void> {
+  const cluster = env.catalog.clusterById(plan.cluster)!;
+  refuseSystem(plan.cluster);
+  if (cluster.replicas.some((r) => r.name === plan.replica.name)) {
+    const message = `cluster replica "${cluster.name}.${plan.replica.name}" already exists`;
+    if (!plan.ifNotExists) throw new SqlError('duplicate_object', message);
+    notify(`${message}, skipping`);
+    return;
+  }
+  if (cluster.replicas.length > 0) throw unsupported(MORE_REPLICAS);
+  const made = newReplicas(env, plan.cluster, [plan.replica]);
+  await env.transact({ remove: replacedBy(env, made.entities), put: made.entities });
+  for (const r of made.replicas) env.startReplica(plan.cluster, r);
+}
+
+export function refuseSystem(id: string): void {
+  if (id.startsWith('s'))
+    throw new SqlError('insufficient_privilege', 'the system cluster cannot be changed');
+}
+
+export async function createSchema(
+  env: Environment,
+  plan: Extract<Plan, { kind: 'createSchema' }>,
+  database: string,
+  notify: Notify,
+): Promise<void> {
+  const [name, inDatabase = database] = [...plan.name].reverse() as [string, string?];
+  const db = env.catalog.database(inDatabase);
+  if (db === undefined) throw new SqlError('invalid_catalog_name', `database "${inDatabase}" does not exist`);
+  if (env.catalog.schema(name, inDatabase) !== undefined) {
+    if (!plan.ifNotExists) throw new SqlError('duplicate_schema', `schema "${name}" already exists`);
+    notify(`schema "${name}" already exists, skipping`);
+    return;
+  }
+  if (name.startsWith('mz_') || name.startsWith('pg_'))
+    throw new SqlError('reserved_name', `schema name "${name}" is reserved`, {
+      detail: 'names that begin with mz_ or pg_ belong to the system',
+    });
+  const id = env.catalog.allocate('schema');
+  const oid = env.catalog.allocate('oid');
+  const put: Entity[] = [
+    id.change,
+    oid.change,
+    { kind: 'schema', id: `u${id.first}`, oid: oid.first, databaseId: db.id, name },
+  ];
+  await env.transact({ remove: replacedBy(env, put), put });
+}
+
+export async function createDatabase(
+  env: Environment,
+  plan: Extract<Plan, { kind: 'createDatabase' }>,
+  notify: Notify,
+): Promise<void> {
+  if (env.catalog.database(plan.name) !== undefined) {
+    if (!plan.ifNotExists) throw new SqlError('duplicate_database', `database "${plan.name}" already exists`);
+    notify(`database "${plan.name}" already exists, skipping`);
+    return;
+  }
+  const put = newDatabase(env, plan.name);
+  await env.transact({ remove: replacedBy(env, put), put });
+}
+
+/** A database, and its schema `public`. */
+export function newDatabase(env: Environment, name: string): readonly Entity[] {
+  const id = env.catalog.allocate('database');
+  const schema = env.catalog.allocate('schema');
+  const oids = env.catalog.allocate('oid', 2);
+  const databaseId = `u${id.first}`;
+  return [
+    id.change,
+    schema.change,
+    oids.change,
+    { kind: 'database', id: databaseId, oid: oids.first, name },
+    { kind: 'schema', id: `u${schema.first}`, oid: oids.first + 1, databaseId, name: 'public' },
+  ];
+}
+
+/** What a new data directory begins with: a database, and a cluster of one worker. */
+export async function bootstrap(env: Environment, database: string): Promise<void> {
+  const put = newDatabase(env, database);
+  await env.transact({ put });
+  await createCluster(
+    env,
+    {
+      kind: 'createCluster',
+      name: 'quickstart',
+      ifNotExists: true,
+      options: { size: '1' },
+      replicas: undefined,
+    },
+    () => undefined,
+  );
+}
+
+export async function comment(env: Environment, plan: Extract<Plan, { kind: 'comment' }>): Promise<void> {
+  const { object, column } = plan;
+  if (object.id === undefined) throw unsupported(`COMMENT ON ${object.objectType.toUpperCase()}`);
+  const position = column === undefined ? null : column + 1;
+  const id = `${object.id}.${position ?? 0}`;
+  const old = env.catalog.get('comment', id);
+  const entity: CommentEntity[] =
+    plan.comment === undefined
+      ? []
+      : [
+          {
+            kind: 'comment',
+            id,
+            objectId: object.id,
+            objectType: object.objectType,
+            column: position,
+            comment: plan.comment,
+          },
+        ];
+  await env.transact({ remove: old === undefined ? [] : [old], put: entity });
+}

@@ -1,0 +1,255 @@
+/** CREATE of tables, views, materialized views and indexes: durable first, then running. */
+import { SqlError, unsupported } from '../../base/error.ts';
+import type { GlobalId } from '../../base/ids.ts';
+import { userId } from '../../base/ids.ts';
+import type { CatalogItem, QualifiedName, RelationItem } from '../../catalog/catalog-reader.ts';
+import type { Entity, ItemEntity } from '../../catalog/entities.ts';
+import type { DataflowDescription } from '../../compute/protocol.ts';
+import type { Shard } from '../../persist/shard.ts';
+import type { Mir } from '../../plan/mir.ts';
+import { planQuery } from '../../plan/plan-query.ts';
+import type { CreatePlan } from '../../plan/statement/plan.ts';
+import { kindOf, type RelationDesc } from '../../repr/types.ts';
+import type { Hold } from '../../time/hold-set.ts';
+import { boundsOf, type DataflowContext, indexDataflow, newAsOf, viewDataflow } from '../dataflows.ts';
+import type { Environment } from '../environment.ts';
+import { itemOf, storedContext } from '../items.ts';
+import { loadSource } from '../sources.ts';
+import { onlyOptions } from './options.ts';
+
+export type Notify = (message: string) => void;
+
+/** What CREATE makes, before it is there. */
+interface NewItem {
+  readonly entity: ItemEntity;
+  readonly item: CatalogItem;
+  readonly sequences: readonly Entity[];
+}
+
+export function schemaOf(env: Environment, name: QualifiedName): string {
+  const database = name.database ?? '';
+  const schema = env.catalog.schema(name.schema, database);
+  if (schema === undefined)
+    throw new SqlError('invalid_schema_name', `schema "${name.schema}" does not exist`);
+  if (schema.databaseId === null)
+    throw new SqlError('insufficient_privilege', `system schema "${name.schema}" cannot be changed`);
+  return schema.id;
+}
+
+/** False: it is there already, and IF NOT EXISTS says that this is fine. */
+export function isNew(env: Environment, plan: CreatePlan, notify: Notify): boolean {
+  if (env.catalog.itemInSchema(schemaOf(env, plan.name), plan.name.item) === undefined) return true;
+  if (!plan.ifNotExists) throw new SqlError('duplicate_table', `relation "${plan.name.item}" already exists`);
+  notify(`relation "${plan.name.item}" already exists, skipping`);
+  return false;
+}
+
+function newItem(
+  env: Environment,
+  plan: CreatePlan,
+  more: Pick<ItemEntity, 'clusterId' | 'desc'> & { readonly sharded?: boolean },
+): NewItem {
+  const { sharded, ...rest } = more;
+  const id = env.catalog.allocate('item');
+  const oid = env.catalog.allocate('oid');
+  const globalId = userId(id.first);
+  // A number is used once, but the shard of a creation that failed halfway may still lie there.
+  const tag = Array.from(env.options.random.bytes(4), (b) => b.toString(16).padStart(2, '0')).join('');
+  const entity: ItemEntity = {
+    kind: 'item',
+    id: globalId,
+    oid: oid.first,
+    schemaId: schemaOf(env, plan.name),
+    name: plan.name.item,
+    createSql: plan.createSql,
+    ...rest,
+    ...(sharded && { shard: `${globalId}-${tag}` }),
+    createdAt: Math.floor(env.options.clock.nowMs()),
+  };
+  return { entity, item: itemOf(plan, entity), sequences: sequenceChanges(env, [id.change, oid.change]) };
+}
+
+/** A sequence's new value replaces the old one, where there was one. */
+export function sequenceChanges(env: Environment, changes: readonly Entity[]): readonly Entity[] {
+  return changes.filter((c) => env.catalog.get(c.kind, c.id) !== c);
+}
+
+export const replacedBy = (env: Environment, put: readonly Entity[]): Entity[] =>
+  put.flatMap((e) => {
+    const old = env.catalog.get(e.kind, e.id);
+    return old === undefined ? [] : [old];
+  });
+
+export const schemaKinds = (desc: RelationDesc): { oks: ReturnType<typeof kindOf>[]; errs: 'bytes'[] } => ({
+  oks: desc.columns.map((c) => kindOf(c.type)),
+  errs: ['bytes'],
+});
+
+/** Makes the shard, begins to follow it, then commits; undone if the commit fails. */
+async function commitWithShard(
+  env: Environment,
+  n: NewItem,
+  shard: {
+    readonly since: number;
+    readonly desc: RelationDesc;
+    readonly fence: Shard['fence'];
+    readonly member: boolean;
+  },
+): Promise<void> {
+  const { durable } = env.options.stores;
+  const made = await durable.create(n.entity.shard!, {
+    schema: schemaKinds(shard.desc),
+    since: shard.since,
+    fence: shard.fence,
+  });
+  await env.collections.add(n.entity.id, made, durable.stores.watch);
+  try {
+    await commit(env, n, shard.member ? [{ shard: made, store: 'durable' as const }] : []);
+  } catch (error) {
+    env.collections.remove(n.entity.id);
+    await durable.remove(made.shardId).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function commit(
+  env: Environment,
+  n: NewItem,
+  join: readonly { shard: Shard; store: 'durable' }[] = [],
+): Promise<void> {
+  await env.transact({
+    remove: replacedBy(env, n.sequences),
+    put: [...n.sequences, n.entity],
+    items: new Map([[n.entity.id, n.item]]),
+    join,
+  });
+}
+
+export async function createTable(
+  env: Environment,
+  plan: Extract<CreatePlan, { kind: 'createTable' }>,
+  notify: Notify,
+): Promise<void> {
+  if (plan.temporary) throw unsupported('a temporary table');
+  onlyOptions(plan.options, [], 'a table');
+  if (!isNew(env, plan, notify)) return;
+  const n = newItem(env, plan, { sharded: true });
+  const since = env.oracle.nextWrite();
+  await commitWithShard(env, n, { since, desc: plan.desc, fence: env.fence, member: true });
+}
+
+export async function createSource(
+  env: Environment,
+  plan: Extract<CreatePlan, { kind: 'createSource' }>,
+  notify: Notify,
+): Promise<void> {
+  if (plan.from.kind !== 'file')
+    throw unsupported(
+      plan.from.kind === 'postgres' ? 'a PostgreSQL source' : `load generator ${plan.from.generator.name}`,
+    );
+  if (plan.tables !== undefined) throw unsupported('FOR TABLES of a file source');
+  onlyOptions(plan.options, [], 'a source');
+  if (!isNew(env, plan, notify)) return;
+  const origin = loadSource.origin(plan.from.path, plan.originOptions);
+  const described = await env.options.files.describe(origin);
+  const desc = loadSource.columns(described.desc, plan.columns);
+  const n = newItem(env, plan, { sharded: true, desc });
+  const since = env.oracle.nextWrite();
+  await commitWithShard(env, n, { since, desc, fence: env.fence, member: false });
+  loadSource.start(env, n.entity, origin, described);
+}
+
+export async function createView(
+  env: Environment,
+  plan: Extract<CreatePlan, { kind: 'createView' }>,
+  notify: Notify,
+): Promise<void> {
+  if (plan.temporary) throw unsupported('a temporary view');
+  if (plan.orReplace) throw unsupported('CREATE OR REPLACE VIEW', { hint: 'drop the view first' });
+  if (!isNew(env, plan, notify)) return;
+  await commit(env, newItem(env, plan, {}));
+}
+
+export function dataflowContext(env: Environment, clusterId: DataflowContext['clusterId']): DataflowContext {
+  return { catalog: env.catalog, clusterId, instance: env.instance(clusterId), shards: env.collections };
+}
+
+/** Keeps what a dataflow will read readable while its creation becomes durable. */
+export function holdImports(c: DataflowContext, d: Omit<DataflowDescription, 'asOf'>, asOf: number): Hold[] {
+  return [
+    ...d.shardImports.map((i) => c.shards.hold(i.id, asOf)),
+    ...d.indexImports.map((i) => c.instance.hold(i.id, i.frozenAt ?? asOf)),
+  ];
+}
+
+export async function createMaterializedView(
+  env: Environment,
+  plan: Extract<CreatePlan, { kind: 'createMaterializedView' }>,
+  notify: Notify,
+): Promise<void> {
+  if (plan.replaces !== undefined) throw unsupported('CREATE REPLACEMENT MATERIALIZED VIEW');
+  if (plan.orReplace)
+    throw unsupported('CREATE OR REPLACE MATERIALIZED VIEW', { hint: 'drop the view first' });
+  if (plan.asOf !== undefined) throw unsupported('AS OF in CREATE MATERIALIZED VIEW');
+  if (plan.refresh.some((r) => r.kind !== 'refreshOnCommit'))
+    throw unsupported('a refresh schedule other than ON COMMIT');
+  onlyOptions(plan.options, [], 'a materialized view');
+  refuseCatalogReads(env, plan.plan.reads);
+  if (!isNew(env, plan, notify)) return;
+  const n = newItem(env, plan, { sharded: true, clusterId: plan.cluster });
+  const c = dataflowContext(env, plan.cluster);
+  const d = viewDataflow(c, n.item as RelationItem, plan.plan.mir, n.entity.shard!);
+  const asOf = newAsOf(boundsOf(c, d), env.oracle.readTime);
+  const holds = holdImports(c, d, asOf);
+  try {
+    const fence = { generation: env.options.generation, exportId: n.entity.id };
+    await commitWithShard(env, n, { since: asOf, desc: plan.desc, fence, member: false });
+    c.instance.createDataflow({ ...d, asOf });
+  } finally {
+    for (const h of holds) h.release();
+  }
+}
+
+/** Catalog relations live in memory and begin anew at each start; a durable view of them would not find where it was. */
+function refuseCatalogReads(env: Environment, reads: readonly GlobalId[]): void {
+  for (const id of reads) {
+    const item = env.catalog.item(id);
+    if (item?.kind === 'builtin-table')
+      throw unsupported(`a materialized view over system relation "${item.name.item}"`, {
+        hint: 'create a view, and an index on it where it is read often',
+      });
+  }
+}
+
+export async function createIndex(
+  env: Environment,
+  plan: Extract<CreatePlan, { kind: 'createIndex' }>,
+  notify: Notify,
+): Promise<void> {
+  onlyOptions(plan.options, [], 'an index');
+  const on = env.catalog.item(plan.on) as RelationItem;
+  if (on.kind === 'log')
+    throw unsupported(`an index on log relation "${on.name.item}"`, {
+      detail: 'every replica keeps one already',
+    });
+  if (!isNew(env, plan, notify)) return;
+  const n = newItem(env, plan, { clusterId: plan.cluster });
+  if (n.item.kind !== 'index') throw new SqlError('internal_error', 'CREATE INDEX makes an index');
+  const c = dataflowContext(env, plan.cluster);
+  const d = indexDataflow(c, n.item, { mir: viewMir(env, on) });
+  const asOf = newAsOf(boundsOf(c, d), env.oracle.readTime);
+  const holds = holdImports(c, d, asOf);
+  try {
+    await commit(env, n);
+    c.instance.createDataflow({ ...d, asOf });
+  } finally {
+    for (const h of holds) h.release();
+  }
+}
+
+/** The plan of a view; null for what has rows of its own. */
+export function viewMir(env: Environment, item: RelationItem): Mir | null {
+  if (item.kind !== 'view') return null;
+  const context = { ...storedContext(env.catalog, item.name.database ?? ''), maintained: true };
+  return planQuery(item.query!, context).mir;
+}

@@ -1,0 +1,60 @@
+/** What the options of clusters mean. */
+import { SqlError, unsupported } from '../../base/error.ts';
+import type { OptionDatum, Options } from '../../plan/statement/plan.ts';
+import { parseInterval } from '../../repr/interval-parse.ts';
+
+export interface ReplicaSize {
+  readonly size: string;
+  readonly workers: number;
+}
+
+const MAX_WORKERS = 64;
+
+/** `scale=S,workers=W`, or just the number of workers. */
+export function replicaSize(value: OptionDatum | undefined): ReplicaSize {
+  const text = String(value);
+  const m = /^(?:scale=(\d+),workers=)?(\d+)$/.exec(text);
+  if (m === null)
+    throw new SqlError('invalid_parameter_value', `unknown cluster replica size "${text}"`, {
+      hint: "a size is a number of workers, '2', or 'scale=1,workers=2'",
+    });
+  if (m[1] !== undefined && m[1] !== '1')
+    throw unsupported('a replica of several processes (scale above 1)', { hint: 'use scale=1' });
+  const workers = Number(m[2]);
+  if (workers < 1 || workers > MAX_WORKERS)
+    throw new SqlError(
+      'invalid_parameter_value',
+      `a replica has 1 to ${MAX_WORKERS} workers, not ${workers}`,
+    );
+  return { size: text, workers };
+}
+
+const DEFAULT_INTERVAL_MS = 1000;
+
+/** `INTROSPECTION INTERVAL`, in milliseconds; 0 is off. */
+export function introspectionInterval(options: Options): number {
+  const value = options['introspection interval'];
+  if (value === undefined) return DEFAULT_INTERVAL_MS;
+  if (value === 0 || value === '0' || value === false) return 0;
+  const { months, days, micros } = parseInterval(String(value));
+  const ms = Math.round(micros / 1000) + days * 86_400_000;
+  if (months !== 0 || ms < 0 || ms > 86_400_000)
+    throw new SqlError('invalid_parameter_value', 'INTROSPECTION INTERVAL lies between 0 and one day');
+  return ms;
+}
+
+export function flag(options: Options, name: string): boolean {
+  const value = options[name];
+  if (value === undefined || value === false || value === 'false' || value === 'off') return false;
+  if (value === true || value === 'true' || value === 'on') return true;
+  throw new SqlError(
+    'invalid_parameter_value',
+    `${name.toUpperCase()} is true or false, not ${JSON.stringify(value)}`,
+  );
+}
+
+/** Refuses what is recognised and does not exist yet: never silently ignored. */
+export function onlyOptions(options: Options, known: readonly string[], what: string): void {
+  for (const name of Object.keys(options))
+    if (!known.includes(name)) throw unsupported(`option ${name.toUpperCase()} of ${what}`);
+}
