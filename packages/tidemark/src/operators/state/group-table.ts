@@ -136,7 +136,7 @@ export class GroupTable {
     this.#hashes[g] = h;
     this.#places[2 * place] = g + 1;
     this.#places[2 * place + 1] = h;
-    if (this.keys.live * 3 > this.#places.length) this.#rehash();
+    if (this.keys.live * 4 > this.#places.length) this.#rehash();
     return g;
   }
 
