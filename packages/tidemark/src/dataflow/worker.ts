@@ -171,11 +171,17 @@ export class Worker implements OperatorHost {
 
   /** One portion of merging, for a host with nothing else to do. Says whether more is left. */
   idle(): 'more' | 'idle' {
-    for (const trace of this.#idle) {
-      trace.work(new Fuel(this.#fuelPerRun));
-      if (!trace.hasMergeWork) this.#idle.delete(trace);
-      break;
-    }
+    const trace = this.#idle.values().next().value;
+    if (trace === undefined) return 'idle';
+    // The time is the arrange operator's, as long as it lives.
+    const attributed = trace.writer === 'live';
+    const start = this.clock.monotonicNs();
+    if (attributed) this.events.scheduleStart(trace.operatorId);
+    trace.work(new Fuel(this.#fuelPerRun));
+    if (attributed) this.events.scheduleStop(trace.operatorId, this.clock.monotonicNs() - start);
+    // To the end of the line: a large merge does not keep the small ones waiting.
+    this.#idle.delete(trace);
+    if (trace.hasMergeWork) this.#idle.add(trace);
     return this.#idle.size > 0 ? 'more' : 'idle';
   }
 

@@ -191,6 +191,7 @@ export class Batcher {
   }
 }
 
+/** Pending batches are often slices of larger ones, whose buffers are not counted here: allocated is what is used. */
 function pendingSize(b: Batch): { size: number; capacity: number; allocations: number } {
   let size = 0;
   let capacity = 0;
@@ -198,7 +199,7 @@ function pendingSize(b: Batch): { size: number; capacity: number; allocations: n
   for (const c of b.columns) {
     const s = columnBytes(c);
     size += s.used;
-    capacity += s.allocated;
+    capacity += s.used;
     allocations += s.buffers;
   }
   for (const v of [b.times, b.diffs])

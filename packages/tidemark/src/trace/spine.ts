@@ -7,6 +7,7 @@
  * owes four rows of merging (`debt`): a merge of sizes a <= 2b is paid before another 3b/4 rows have come, so
  * merges end before the next one of their size begins.
  */
+import type { Column } from '../repr/column.ts';
 import { type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import { type ArrangedBatch, type ArrangementSpec, heapSize } from './arranged-batch.ts';
 import { BatchMerger } from './batch-merger.ts';
@@ -152,7 +153,7 @@ export class Spine {
       if (i > 0 && layers[i - 1]!.merge !== undefined) continue;
       if (a.batch.length === 0 || b.batch.length === 0)
         this.#install(i, a.batch.length === 0 ? b.batch : a.batch);
-      else if (a.batch.length <= 2 * b.batch.length)
+      else if (a.batch.length <= 2 * b.batch.length && fitTogether(a.batch, b.batch))
         a.merge = new BatchMerger(this.#spec, a.batch, b.batch, this.#since);
     }
   }
@@ -161,4 +162,13 @@ export class Spine {
     const h = heapSize(batch);
     this.#events.heap(this.#operatorId, sign * h.size, sign * h.capacity, sign * h.allocations);
   }
+}
+
+/** Offsets are 32 bits wide: two batches whose texts would need more stay apart. */
+function fitTogether(a: ArrangedBatch, b: ArrangedBatch): boolean {
+  const fits = (x: readonly Column[], y: readonly Column[]): boolean =>
+    x.every(
+      (c, i) => c.kind !== 'bytes' || c.offsets[c.length]! + y[i]!.offsets[y[i]!.length]! <= 0x7fffffff,
+    );
+  return a.length + b.length <= 0x7fffffff && fits(a.keys, b.keys) && fits(a.values, b.values);
 }
