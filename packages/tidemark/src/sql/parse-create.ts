@@ -302,6 +302,7 @@ function createSchema(c: Cursor, { pos }: Modifiers): Statement {
   const ifNotExists = c.ifNotExists();
   const name = c.name();
   if (c.isWord('authorization')) throw c.unsupported('AUTHORIZATION');
+  if (c.isWord('create') || c.isWord('grant')) throw c.unsupported('an element of CREATE SCHEMA');
   return { kind: 'createSchema', name, ifNotExists, pos };
 }
 

@@ -143,13 +143,12 @@ function parseSpecialSet(c: Cursor): Setting | undefined {
   }
   if (c.isWord('catalog') && text) throw c.unsupported('SET CATALOG');
   if (c.isWords('xml', 'option')) throw c.unsupported('SET XML OPTION');
-  if (isAssignment(c, 1)) return undefined;
+  if (isAssignment(c, 1) || c.isWord('from', 1)) return undefined;
   if (c.accept('names')) {
     const unset = c.accept('default') || c.isEnd() || c.isSymbol(';');
     if (!unset && c.peek().type !== 'string') throw c.syntaxError();
     return { name: 'client_encoding', values: unset ? undefined : value() };
   }
-  if (c.isWords('role', 'from') || c.isWords('names', 'from')) return undefined;
   if (c.accept('role')) return { name: 'role', values: [parseRole(c)] };
   if (c.accept('session', 'authorization')) {
     return { name: 'session_authorization', values: c.accept('default') ? undefined : [parseRole(c)] };

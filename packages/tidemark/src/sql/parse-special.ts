@@ -5,7 +5,7 @@
 import type { CallExpr, CaseBranch, CaseExpr, Expr } from './ast.ts';
 import type { Cursor } from './cursor.ts';
 import { parseArgument, plainCall } from './parse-call.ts';
-import { parseType } from './parse-type.ts';
+import { namedType, parseType } from './parse-type.ts';
 
 /** What the rules need of the operator grammar above them. */
 export interface SpecialRules {
@@ -199,10 +199,20 @@ function substringCall(c: Cursor, pos: number): Expr {
     if (c.accept('for')) args.push(c.rules.expr(c));
   } else if (c.accept('for')) {
     const length = c.rules.expr(c);
-    args.push(c.accept('from') ? c.rules.expr(c) : { kind: 'number', text: '1', pos: length.pos }, length);
+    if (c.accept('from')) args.push(c.rules.expr(c), length);
+    // From the first character; the cast, as PostgreSQL makes it, keeps this from being `substring(text, pattern, escape)`.
+    else args.push(...wholePrefix(length));
   } else while (c.acceptSymbol(',')) args.push(parseArgument(c));
   c.expectSymbol(')');
   return plainCall('substring', args, pos);
+}
+
+function wholePrefix(length: Expr): [Expr, Expr] {
+  const { pos } = length;
+  return [
+    { kind: 'number', text: '1', pos },
+    { kind: 'cast', expr: length, type: namedType('int4', pos), pos },
+  ];
 }
 
 /** `TRIM(LEADING a FROM b)` is `ltrim(b, a)`. */
@@ -230,7 +240,7 @@ function normalizeCall(c: Cursor, pos: number): Expr {
     const at = c.pos;
     const form = c.oneOf(['nfc', 'nfd', 'nfkc', 'nfkd']);
     if (form === undefined) throw c.syntaxError();
-    args.push({ kind: 'string', value: form, pos: at });
+    args.push({ kind: 'string', value: form.toUpperCase(), pos: at });
   }
   c.expectSymbol(')');
   return plainCall('normalize', args, pos);

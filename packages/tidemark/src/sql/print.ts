@@ -88,7 +88,8 @@ const PRINTERS: Printers = {
   alterRename: (s) => `${altered(s)} RENAME TO ${printIdent(s.to)}`,
   alterSetSchema: (s) => `${altered(s)} SET SCHEMA ${printName(s.schema)}`,
   alterSwap: (s) => `${altered(s)} SWAP WITH ${printIdent(s.with)}`,
-  alterOwner: (s) => `${altered(s)} OWNER TO ${printIdent(s.owner)}`,
+  alterOwner: (s) =>
+    `${altered(s)} OWNER TO ${OWN_ROLES.has(s.owner.name) ? s.owner.name : printIdent(s.owner)}`,
   alterSet: (s) => `${altered(s)} SET ${printOptions(s.options)}`,
   alterReset: (s) => `${altered(s)} RESET (${s.options.map(printOptionName).join(', ')})`,
   alterApplyReplacement: (s) => `${altered(s)} APPLY REPLACEMENT ${printName(s.replacement)}`,
@@ -201,6 +202,9 @@ function printFetch(s: FetchStatement): string {
 }
 
 // ---- Objects, looking, session
+
+/** Words for the session's role, which have no quotes. */
+const OWN_ROLES: ReadonlySet<string> = new Set(['current_user', 'current_role', 'session_user']);
 
 type Altered = Pick<Extract<Statement, { kind: 'alterRename' }>, 'objectType' | 'ifExists' | 'name'>;
 
