@@ -133,7 +133,8 @@ function moments(
     return {
       aggregates: [
         { func: `sum_${t}`, args: [x], type: wide },
-        { func: `sum_${t}`, args: [op('mul', x, x)], type: wide },
+        // Distinct by the value, not by its square.
+        { func: `sum_${t}`, args: [op('mul', x, x), x], type: wide },
         { func: 'count', args, type: INT8 },
       ],
       final: when(few, nullOf(wide), final),

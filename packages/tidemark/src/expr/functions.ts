@@ -170,6 +170,7 @@ export interface CompositeAggregate {
   readonly aggregates: readonly {
     /** `AggregateDef.id`; may itself be composite. */
     readonly func: string;
+    /** Those past the aggregate's own only tell values apart under DISTINCT. */
     readonly args: readonly ScalarExpr[];
     readonly type: SqlType;
   }[];

@@ -66,7 +66,7 @@ export function resolveFunction<T extends Candidate>(
   const operator = isOperatorName(name);
   const exact = exactMatch(candidates, argTypes, operator);
   if (exact !== null) return finish(exact, argTypes);
-  let fits = candidates.flatMap((c) => fit(c, argTypes) ?? []);
+  let fits = candidates.flatMap((c) => fitting(c, argTypes) ?? []);
   if (fits.length === 0) throw notFound(name, operator, argTypes);
   if (fits.length > 1) fits = mostBy(fits, (f) => exactPositions(f, argTypes));
   if (fits.length > 1) fits = mostBy(fits, (f) => preferredPositions(f, argTypes));
@@ -149,7 +149,7 @@ function exactMatch<T extends Candidate>(
 }
 
 /** The candidate with its types bound, or null where an argument cannot get there implicitly. */
-function fit<T extends Candidate>(def: T, given: readonly SqlType[]): Fit<T> | null {
+function fitting<T extends Candidate>(def: T, given: readonly SqlType[]): Fit<T> | null {
   const patterns = patternsFor(def, given.length);
   if (patterns === null) return null;
   const bound = bindElement(patterns, given);

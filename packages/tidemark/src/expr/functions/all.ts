@@ -5,21 +5,29 @@ import { ARRAYS } from './arrays.ts';
 import { CAST_FUNCTIONS } from './casts.ts';
 import { COMPARISON } from './comparison.ts';
 import { DATETIME } from './datetime.ts';
+import { ENCODINGS } from './encodings.ts';
 import { JSONB } from './jsonb.ts';
+import { LISTS } from './lists.ts';
 import { MATH } from './math.ts';
 import { PATTERN } from './pattern.ts';
+import { QUANTIFIED } from './quantified.ts';
 import { SYSTEM } from './system.ts';
 import { TEXT } from './text.ts';
+import { TEXT_FORMAT } from './text-format.ts';
 
 export const FUNCTIONS: readonly FunctionDef[] = [
   ...ARITHMETIC,
   ...COMPARISON,
   ...MATH,
   ...TEXT,
+  ...TEXT_FORMAT,
   ...PATTERN,
   ...DATETIME,
   ...JSONB,
   ...ARRAYS,
+  ...LISTS,
+  ...QUANTIFIED,
   ...SYSTEM,
+  ...ENCODINGS,
   ...CAST_FUNCTIONS,
 ];

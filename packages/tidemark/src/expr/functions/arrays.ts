@@ -1,19 +1,13 @@
 /** Arrays and lists: subscripts, building, searching, and ANY and ALL over an array. */
 import { SqlError } from '../../base/error.ts';
-import { EMPTY_ARRAY, SqlArray, SqlList, SqlRecord } from '../../repr/array.ts';
+import { EMPTY_ARRAY, SqlArray, type SqlList, SqlRecord } from '../../repr/array.ts';
 import { datumComparator } from '../../repr/compare.ts';
 import { textOf } from '../../repr/format.ts';
-import { encodeUtf8 } from '../../repr/text.ts';
-import { arrayOf, type Datum, listOf, type SqlType, type } from '../../repr/types.ts';
+import { arrayOf, type Datum, type SqlType, type } from '../../repr/types.ts';
 import { formatContext } from '../context.ts';
-import type { FunctionDef, ResultType } from '../functions.ts';
-import { type Comparison, SIGN_TEST } from '../kernels/compare.ts';
-import type { RowCall, RowFunction } from '../kernels/per-row.ts';
-import { compileLike, compileRegex, matchesLike } from '../text-match.ts';
-import { COMPARISONS } from './comparison.ts';
+import type { FunctionDef } from '../functions.ts';
+import type { RowCall } from '../kernels/per-row.ts';
 import { FAILS, MAYBE, type Options, rowFunction } from './define.ts';
-import { LIKE_OPERATORS } from './pattern.ts';
-import { lower } from './text.ts';
 
 const LOOSE: Options = { strict: false };
 const LOOSE_FAILS: Options = { strict: false, fallible: true };
@@ -105,93 +99,6 @@ function makeArray(items: readonly Datum[], call: RowCall): SqlArray {
 
 const elementType = (args: readonly SqlType[]): SqlType => args[0]!.elem ?? type('text');
 
-/** Three-valued ANY (a TRUE decides) and ALL (a FALSE decides). */
-function quantified(
-  all: boolean,
-  left: Datum,
-  array: SqlArray | SqlList | null,
-  holds: (a: Datum, b: Datum) => boolean,
-): Datum {
-  if (array === null) return null;
-  let unknown = false;
-  for (const x of array.items) {
-    if (left === null || x === null) unknown = true;
-    else if (holds(left, x) !== all) return !all;
-  }
-  return unknown ? null : all;
-}
-
-/** `x = ANY (a)` is the function `any_eq`, by the name `= any`. */
-const quantifiers: FunctionDef[] = (['any', 'all'] as const).flatMap((q) => {
-  const all = q === 'all';
-  const doc = all ? 'Whether it holds for every element.' : 'Whether it holds for some element.';
-  const comparisons = (Object.keys(COMPARISONS) as Comparison[]).map((op) => {
-    const f: RowFunction = ([l, a], { argTypes }) => {
-      const compare = datumComparator(argTypes[0]!);
-      return quantified(all, l, a, (x, y) => SIGN_TEST[op](compare(x, y)));
-    };
-    return rowFunction(
-      `${q}_${op}`,
-      `${COMPARISONS[op].symbol} ${q}`,
-      ['anycompatible', 'anycompatiblearray'],
-      'bool',
-      f,
-      doc,
-      LOOSE,
-    );
-  });
-  const lists = (Object.keys(COMPARISONS) as Comparison[]).map((op) =>
-    rowFunction(
-      `${q}_list_${op}`,
-      `${COMPARISONS[op].symbol} ${q}`,
-      ['anycompatible', 'anycompatiblelist'],
-      'bool',
-      ([l, a], { argTypes }) => {
-        const compare = datumComparator(argTypes[0]!);
-        return quantified(all, l, a, (x, y) => SIGN_TEST[op](compare(x, y)));
-      },
-      doc,
-      LOOSE,
-    ),
-  );
-  const likes = LIKE_OPERATORS.map(([id, symbol, yes, fold]) =>
-    rowFunction(
-      `${q}_${id}`,
-      `${symbol} ${q}`,
-      ['text', 'text[]'],
-      'bool',
-      ([l, a]) =>
-        quantified(all, l, a, (x, y) => {
-          const s = encodeUtf8(fold ? lower(x as string) : (x as string));
-          const program = compileLike(fold ? lower(y as string) : (y as string));
-          return matchesLike(program, s, 0, s.length) === (yes === 1);
-        }),
-      doc,
-      LOOSE_FAILS,
-    ),
-  );
-  const regexes = (
-    [
-      ['regex', '~', '', true],
-      ['nregex', '!~', '', false],
-      ['iregex', '~*', 'i', true],
-      ['niregex', '!~*', 'i', false],
-    ] as const
-  ).map(([id, symbol, flags, yes]) =>
-    rowFunction(
-      `${q}_${id}`,
-      `${symbol} ${q}`,
-      ['text', 'text[]'],
-      'bool',
-      ([l, a]) =>
-        quantified(all, l, a, (x, y) => compileRegex(y as string, flags).program.test(x as string) === yes),
-      doc,
-      LOOSE_FAILS,
-    ),
-  );
-  return [...comparisons, ...lists, ...likes, ...regexes];
-});
-
 function position(a: SqlArray, x: Datum, elem: SqlType, from = a.lowers[0] ?? 1): Datum {
   if (a.dims.length > 1) throw notOneDimension('searching for elements');
   const equal = equalityOf(elem);
@@ -259,94 +166,6 @@ const measures: FunctionDef[] = (
   ),
 );
 
-const nestedElement: ResultType = (args) => {
-  let t = args[0]!;
-  for (let k = 1; k < args.length; k++) t = t.elem ?? t;
-  return t;
-};
-
-const lists: FunctionDef[] = [
-  ...[1, 2, 3].map((n) =>
-    rowFunction(
-      `list_get_${n}`,
-      'list_get',
-      ['anylist', ...new Array<'int4'>(n).fill('int4')],
-      nestedElement,
-      ([l, ...at]) => {
-        let v: Datum = l;
-        for (const i of at) {
-          if (v === null) return null;
-          v = (v as SqlList).items[i - 1] ?? null;
-        }
-        return v;
-      },
-      'The element at positions, from 1.',
-      MAYBE,
-    ),
-  ),
-  rowFunction(
-    'list_length',
-    'list_length',
-    ['anylist'],
-    'int4',
-    ([l]) => l.items.length,
-    'Number of elements.',
-  ),
-  rowFunction(
-    'list_append',
-    'list_append',
-    ['anylist', 'anyelement'],
-    'anylist',
-    ([l, x]) => new SqlList([...((l as SqlList | null)?.items ?? []), x]),
-    'With an element at the end.',
-    LOOSE,
-  ),
-  rowFunction(
-    'list_prepend',
-    'list_prepend',
-    ['anyelement', 'anylist'],
-    'anylist',
-    ([x, l]) => new SqlList([x, ...((l as SqlList | null)?.items ?? [])]),
-    'With an element at the start.',
-    LOOSE,
-  ),
-  rowFunction(
-    'list_cat',
-    'list_cat',
-    ['anylist', 'anylist'],
-    'anylist',
-    ([a, b]) => (a === null ? b : b === null ? a : new SqlList([...a.items, ...b.items])),
-    'Both joined.',
-    LOOSE,
-  ),
-  rowFunction(
-    'concat_list_list',
-    '||',
-    ['anylist', 'anylist'],
-    'anylist',
-    ([a, b]) => (a === null ? b : b === null ? a : new SqlList([...a.items, ...b.items])),
-    'Both joined.',
-    LOOSE,
-  ),
-  rowFunction(
-    'list_slice',
-    'list_slice',
-    ['anylist', 'int4', 'int4'],
-    'anylist',
-    ([l, a, b]) => new SqlList(l.items.slice(Math.max(a - 1, 0), Math.max(b, 0))),
-    'Elements from one position to another.',
-  ),
-  rowFunction(
-    'make_list',
-    'make_list',
-    [],
-    (args) => listOf(args[0] ?? type('text')),
-    (items) => new SqlList([...items]),
-    'A list of the arguments.',
-    { variadic: 'anycompatible', strict: false, nullable: false },
-  ),
-];
-
 const constructors: FunctionDef[] = [
   rowFunction(
     'make_array',
@@ -369,10 +188,8 @@ const constructors: FunctionDef[] = [
 ];
 
 export const ARRAYS: readonly FunctionDef[] = [
-  ...quantifiers,
   ...subscripts,
   ...measures,
-  ...lists,
   ...constructors,
   ...(
     [

@@ -52,7 +52,7 @@ export const LIKE_OPERATORS = [
   ['nilike', '!~~*', 0, true, 'Like NOT LIKE, without regard to case.'],
 ] as const;
 
-const REGEX_OPERATORS = [
+export const REGEX_OPERATORS = [
   ['regex', '~', '', true, 'Whether the first matches a regular expression.'],
   ['nregex', '!~', '', false, 'Whether the first does not match a regular expression.'],
   ['iregex', '~*', 'i', true, 'Whether the first matches, without regard to case.'],
