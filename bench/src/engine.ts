@@ -18,9 +18,8 @@ import type { Batch } from '../../packages/tidemark/src/repr/batch.ts';
 import { ColumnBuilder, NO_OFFSETS } from '../../packages/tidemark/src/repr/column.ts';
 import { hashRows } from '../../packages/tidemark/src/repr/hash.ts';
 import type { Kind } from '../../packages/tidemark/src/repr/types.ts';
-import { arrangementSpec } from '../../packages/tidemark/src/trace/arranged-batch.ts';
+import { arrangementSpec, heapSize } from '../../packages/tidemark/src/trace/arranged-batch.ts';
 import type { TraceReader } from '../../packages/tidemark/src/trace/trace.ts';
-import { scanTrace } from '../../packages/tidemark/src/trace/trace-scan.ts';
 
 const ORDERS: Kind[] = ['i32', 'i32', 'i32', 'bytes'];
 const CUSTOMERS: Kind[] = ['i32', 'bytes'];
@@ -152,7 +151,7 @@ function drain(w: Worker): void {
   while (w.step({ budgetNs: 10e6 }) === 'more');
 }
 
-function w1(data: readonly Batch[]): number {
+function w1(data: readonly Batch[]): { ms: number; bytesPerRow: number } {
   const w = newWorker();
   let input!: InputHandle;
   let trace!: TraceReader;
@@ -167,8 +166,8 @@ function w1(data: readonly Batch[]): number {
   drain(w);
   const ms = cpuMs() - t;
   if (trace.upper !== 1 || trace.batches()[0]?.keyCount !== 10_000) throw new Error('W1 is wrong');
-  scanTrace(trace, 0);
-  return ms;
+  const bytesPerRow = heapSize(trace.batches()[0]!).capacity / trace.batches()[0]!.length;
+  return { ms, bytesPerRow };
 }
 
 interface Joined {
@@ -300,7 +299,8 @@ const customers = customersBatch();
 const print = (what: string, value: string): void => console.log(`${what.padEnd(28)}${value}`);
 if (process.argv[3] !== 'w3') {
   for (const run of ['cold', 'warm', 'warm']) {
-    print(`W1 ${run}`, `${w1(data).toFixed(1)} ms, ${takeLongest()}`);
+    const { ms, bytesPerRow } = w1(data);
+    print(`W1 ${run}`, `${ms.toFixed(1)} ms, ${bytesPerRow.toFixed(1)} bytes a row, ${takeLongest()}`);
   }
 }
 for (const run of ['first', 'warm']) {
