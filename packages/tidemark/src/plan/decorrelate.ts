@@ -152,7 +152,7 @@ export class Lowering {
         return lowerReduce(this, rel, outer);
       case 'distinct': {
         const input = this.lower(rel.input, outer);
-        return { mir: distinctCanon(input.mir), ids: input.ids };
+        return { mir: distinctCanon(input.mir, outer.ids.length), ids: input.ids };
       }
       case 'topK': {
         const input = this.lower(rel.input, outer);
@@ -232,8 +232,9 @@ export class Lowering {
       const shared: Laid = { mir: input, ids: outer.ids };
       const side = (r: HRel): Mir => this.lower(r, shared).mir;
       const [left, right] = [side(rel.left), side(rel.right)];
-      if (rel.op === 'union') return rel.all ? union([left, right]) : distinctCanon(union([left, right]));
-      const prepare = rel.all ? canonColumns : distinctCanon;
+      if (rel.op === 'union')
+        return rel.all ? union([left, right]) : distinctCanon(union([left, right]), outer.ids.length);
+      const prepare = (m: Mir): Mir => (rel.all ? canonColumns : distinctCanon)(m, outer.ids.length);
       const minus = (a: Mir, b: Mir): Mir => threshold(union([a, negate(b)]));
       if (rel.op === 'except') return minus(prepare(left), prepare(right));
       return this.share(prepare(left), (a) => union([a, negate(minus(a, prepare(right)))]));
@@ -657,12 +658,12 @@ export function conjuncts(e: HExpr | undefined): readonly HExpr[] {
   return e.kind === 'literal' && e.value === true ? [] : [e];
 }
 
-/** Every column in the canonical form of its type. */
-function canonColumns(input: Mir): Mir {
+/** Every column from `from` on in the canonical form of its type; what is before is the outer row, which stays itself. */
+function canonColumns(input: Mir, from: number): Mir {
   const columns = columnsOf(input);
   const exprs = columns.flatMap((_, i) => {
     const c = columnRef(input, i);
-    const k = canon(c);
+    const k = i < from ? c : canon(c);
     return k === c ? [] : [{ at: i, expr: k }];
   });
   if (exprs.length === 0) return input;
@@ -691,10 +692,10 @@ function canonAppended(
   });
   return { mir: map(input, exprs), columns };
 }
-function distinctCanon(input: Mir): Mir {
+function distinctCanon(input: Mir, from: number): Mir {
   return reduce(
     input,
-    columnsOf(input).map((_, i) => canon(columnRef(input, i))),
+    columnsOf(input).map((_, i) => (i < from ? columnRef(input, i) : canon(columnRef(input, i)))),
   );
 }
 

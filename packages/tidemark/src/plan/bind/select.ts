@@ -5,7 +5,7 @@
 import { SqlError, unsupported } from '../../base/error.ts';
 import type { Expr, OrderItem, Select, SelectItem } from '../../sql/ast.ts';
 import { exprStart } from '../../sql/walk.ts';
-import type { HExpr, HOrder, HRel } from '../hir.ts';
+import { type HExpr, type HOrder, type HRel, relColumns } from '../hir.ts';
 import { coerceBoolean, type Placed, settle } from './coerce.ts';
 import { columnName } from './column-name.ts';
 import type { BindContext, ExprEnv } from './context.ts';
@@ -182,9 +182,12 @@ class SelectBuilder {
 
   readonly #used = new Set<number>();
 
-  /** The expression as a column: a plain one as it stands, unless it is in the list already. */
+  /**
+   * The expression as a column: a plain one of this query as it stands, unless it is in the list already. A column of
+   * a query around gets a number of its own here.
+   */
   #column(expr: HExpr, name: string, used: Set<number>): ScopeColumn {
-    if (expr.kind === 'column' && !used.has(expr.id)) {
+    if (expr.kind === 'column' && !used.has(expr.id) && relColumns(this.#rel).some((c) => c.id === expr.id)) {
       used.add(expr.id);
       return { id: expr.id, name, type: expr.type, nullable: true };
     }
