@@ -1,0 +1,88 @@
+/** `layers.json` as the layer check reads it, and the questions it answers about a path. */
+import { builtinModules } from 'node:module';
+import { matches, readText } from './source-tree.ts';
+
+interface Module {
+  readonly name: string;
+  readonly node?: boolean;
+  readonly packages?: readonly string[];
+}
+
+interface Extra {
+  readonly from: string;
+  readonly to: string;
+  readonly reason: string;
+}
+
+interface LayerFile {
+  readonly modules: readonly Module[];
+  readonly extra: readonly Extra[];
+  readonly globals: Readonly<Record<string, string>>;
+  readonly tests: readonly { readonly match: string; readonly reason: string }[];
+}
+
+/** Where the package whose layers are checked stands in the repository. */
+export const PACKAGE = 'packages/tidemark';
+const SOURCE = `${PACKAGE}/src/`;
+
+const BUILTINS: ReadonlySet<string> = new Set(builtinModules);
+
+export function isNodeModule(specifier: string): boolean {
+  return specifier.startsWith('node:') || BUILTINS.has(specifier.split('/')[0] ?? '');
+}
+
+/** `a/b` of `a/b/c`, `@a/b` of `@a/b/c`: the package a bare specifier names. */
+export function packageOf(specifier: string): string {
+  const [scope, name] = specifier.split('/');
+  return specifier.startsWith('@') ? `${scope}/${name}` : (scope ?? specifier);
+}
+
+export class LayerRules {
+  readonly globals: ReadonlyMap<string, string>;
+  readonly #file: LayerFile;
+  readonly #order: ReadonlyMap<string, number>;
+
+  constructor(root: string) {
+    this.#file = JSON.parse(readText(root, `${PACKAGE}/layers.json`)) as LayerFile;
+    this.#order = new Map(this.#file.modules.map((module, i) => [module.name, i]));
+    this.globals = new Map(Object.entries(this.#file.globals));
+  }
+
+  /** The module of a path of the package; nothing for files elsewhere, such as the root's tests. */
+  moduleOf(path: string): string | undefined {
+    if (!path.startsWith(SOURCE)) return undefined;
+    return path.slice(SOURCE.length).split('/')[0];
+  }
+
+  isListed(module: string): boolean {
+    return this.#order.has(module);
+  }
+
+  isTest(path: string): boolean {
+    return this.#file.tests.some((test) => matches(path, test.match));
+  }
+
+  /** Patterns of single files that match none of `paths`: they outlived what they were for. */
+  idleTests(paths: readonly string[]): string[] {
+    const single = this.#file.tests.map((test) => test.match).filter((match) => !match.startsWith('*'));
+    return single.filter((match) => !paths.some((path) => matches(path, match)));
+  }
+
+  mayUseNode(path: string): boolean {
+    const module = this.moduleOf(path);
+    return module === undefined || this.isTest(path) || this.#module(module)?.node === true;
+  }
+
+  mayImport(from: string, to: string): boolean {
+    if (from === to || this.#file.extra.some((extra) => extra.from === from && extra.to === to)) return true;
+    return (this.#order.get(to) ?? Infinity) < (this.#order.get(from) ?? -Infinity);
+  }
+
+  mayUsePackage(module: string, name: string): boolean {
+    return this.#module(module)?.packages?.includes(name) === true;
+  }
+
+  #module(name: string): Module | undefined {
+    return this.#file.modules[this.#order.get(name) ?? -1];
+  }
+}
