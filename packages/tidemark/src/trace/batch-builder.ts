@@ -103,9 +103,11 @@ export class BatchBuilder {
       this.#hashes = this.#spec.hash(columns, batch.length);
       fuel.spend(batch.length >> 3);
     }
-    const to = this.#assigned + fuel.portion(batch.length - this.#assigned);
+    const units = this.#keys!.unitsPerRow;
+    const most = Math.ceil(fuel.portion((batch.length - this.#assigned) * units) / units);
+    const to = Math.min(batch.length, this.#assigned + most);
     this.#keys!.assign(columns, this.#hashes, rows, this.#assigned, to);
-    fuel.spend(to - this.#assigned);
+    fuel.spend((to - this.#assigned) * units);
     this.#assigned = to;
     return to === batch.length;
   }
@@ -137,8 +139,12 @@ export class BatchBuilder {
     const table = this.#keys;
     if (table === undefined || this.#length === 0) return emptyArranged(spec, base);
     const keyCount = table.count;
+    const counts = yield* touched(pace, new Int32Array(keyCount));
+    for (const { rows } of this.#chunks) {
+      for (let i = 0; i < rows.length; i++) counts[rows[i]!]!++;
+      if (pace.spend(rows.length >> 3)) yield;
+    }
     const keyOffsets = new Int32Array(keyCount + 1);
-    const { counts } = table;
     for (let at = 0; at < keyCount; ) {
       const to = at + pace.portion(keyCount - at);
       countsToPlaces(counts, keyOffsets, at, to);

@@ -1,6 +1,6 @@
 /**
- * Distinct keys as they come: gives each row the index of its key, and counts the rows of each key. Open
- * addressing over the hashes, full comparison on each hit. What a batch under construction finds its keys with.
+ * Distinct keys as they come: gives each row the index of its key. Open addressing over the hashes, full comparison
+ * on each hit. What a batch under construction finds its keys with.
  *
  * Growing hardly blocks: from 128 K slots on, a larger table is brought into memory and then filled along the way,
  * a few keys a row, and until it is complete the old one is asked too. (Rehashing ten million keys at once would
@@ -26,7 +26,6 @@ export class KeyTable {
   /** One key column of four-byte values: the common case has a loop of its own. */
   readonly #narrow: boolean;
   #hashes: Int32Array<ArrayBuffer>;
-  #counts: Int32Array<ArrayBuffer>;
   #table: Int32Array<ArrayBuffer>;
   /** The table that is being left, and how many of its keys have moved. */
   #old: Int32Array<ArrayBuffer> | undefined;
@@ -44,16 +43,15 @@ export class KeyTable {
     while (size < expectedRows * 2 && size < 4096) size *= 2;
     this.#table = new Int32Array(size);
     this.#hashes = new Int32Array(size >> 1);
-    this.#counts = new Int32Array(size >> 1);
   }
 
   get count(): number {
     return this.#count;
   }
 
-  /** Rows of each key; [0, count) counts. */
-  get counts(): Int32Array<ArrayBuffer> {
-    return this.#counts;
+  /** What a row costs in units of fuel: one while the table fits the cache, more when each look-up misses it. */
+  get unitsPerRow(): number {
+    return this.#table.length < AT_ONCE ? 1 : 3;
   }
 
   /** Writes the key index of rows [from, to) into `keyOf`. */
@@ -81,7 +79,6 @@ export class KeyTable {
     let table = this.#table;
     let mask = table.length - 1;
     let known = this.#keys[0]!.values as Int32Array;
-    let counts = this.#counts;
     for (let i = from; i < to; i++) {
       const v = values[i]!;
       let s = hashes[i]! & mask;
@@ -95,7 +92,6 @@ export class KeyTable {
         table[s] = e;
         if (this.#makeRoom()) {
           if (this.#old !== undefined) {
-            this.#counts[e - 1]!++;
             keyOf[i] = e - 1;
             this.#assignAny(columns, hashes, keyOf, i + 1, to);
             return;
@@ -104,9 +100,7 @@ export class KeyTable {
           mask = table.length - 1;
         }
         known = this.#keys[0]!.values as Int32Array;
-        counts = this.#counts;
       }
-      counts[e - 1]!++;
       keyOf[i] = e - 1;
     }
   }
@@ -127,7 +121,6 @@ export class KeyTable {
         fillTable(this.#table, this.#hashes, k, k + 1);
         this.#makeRoom();
       }
-      this.#counts[k]!++;
       keyOf[i] = k;
     }
   }
@@ -145,10 +138,7 @@ export class KeyTable {
 
   #add(columns: readonly Column[], h: number, row: number): number {
     const k = this.#count++;
-    if (k === this.#hashes.length) {
-      this.#hashes = doubled(this.#hashes);
-      this.#counts = doubled(this.#counts);
-    }
+    if (k === this.#hashes.length) this.#hashes = doubled(this.#hashes);
     this.#hashes[k] = h;
     for (let c = 0; c < columns.length; c++) appendCell(this.#keys[c]!, columns[c]!, row);
     return k;
@@ -200,7 +190,7 @@ export class KeyTable {
     return this.#old !== undefined;
   }
 
-  /** The parts of a finished batch. The counts are the caller's to use up. */
+  /** The parts of a finished batch. */
   *finish(pace: Pace): Steps<{
     keys: Column[];
     keyHashes: Int32Array<ArrayBuffer>;
