@@ -382,6 +382,14 @@ export const TABLE_FUNCTIONS: readonly TableFunctionDef[] = [
     'The elements of an array with their numbers.',
   ),
   fromRows(
+    'pg_partition_ancestors',
+    'pg_partition_ancestors',
+    ['regclass'],
+    () => [col('relid', type('regclass'))],
+    () => [],
+    'The tables of which a table is a partition: there are none.',
+  ),
+  fromRows(
     'pg_options_to_table',
     'pg_options_to_table',
     ['text[]'],

@@ -135,6 +135,9 @@ const CATALOG: readonly (readonly [id: string, args: readonly Pattern[], returns
   ['regtype_in', ['text'], 'regtype', 'OID of a type.'],
   ['regproc_in', ['text'], 'regproc', 'OID of a function.'],
   ['regnamespace_in', ['text'], 'regnamespace', 'OID of a schema.'],
+  ['pg_get_function_sqlbody', ['oid'], 'text', 'Body of a function: there is none to show.'],
+  ['pg_get_partition_constraintdef', ['oid'], 'text', 'Constraint of a partition: there is none.'],
+  ['pg_postmaster_start_time', [], 'timestamptz', 'When the server started.'],
   ['pg_tablespace_location', ['oid'], 'text', 'Directory of a tablespace: there is none.'],
   ['pg_describe_object', ['oid', 'oid', 'int4'], 'text', 'Description of an object.'],
 ];
@@ -268,6 +271,11 @@ function formatType(oid: number | null, typmod: number | null): Datum {
 }
 
 const ENCODINGS: Readonly<Record<number, string>> = { 0: 'SQL_ASCII', 6: 'UTF8', 8: 'LATIN1' };
+function encodingNumber(name: string): number {
+  const bare = name.toUpperCase().replaceAll('-', '');
+  const found = Object.entries(ENCODINGS).find(([, n]) => n === bare);
+  return found === undefined ? -1 : Number(found[0]);
+}
 
 /** The greatest or least of the values that are not NULL. */
 const extreme =
@@ -339,6 +347,25 @@ export const SYSTEM: readonly FunctionDef[] = [
     'name',
     ([n]) => ENCODINGS[n] ?? '',
     'Name of an encoding.',
+  ),
+  rowFunction(
+    'pg_char_to_encoding',
+    'pg_char_to_encoding',
+    ['name'],
+    'int4',
+    ([name]) => encodingNumber(name),
+    'Number of an encoding.',
+  ),
+  rowFunction(
+    'pg_relation_is_publishable',
+    'pg_relation_is_publishable',
+    ['regclass'],
+    'bool',
+    () => false,
+    'Whether a relation can be published: nothing is.',
+  ),
+  ...['inet_server_port', 'inet_client_port'].map((name) =>
+    rowFunction(name, name, [], 'int4', () => null, 'Port of the connection: not told.', { nullable: true }),
   ),
   rowFunction(
     'pg_size_pretty',
