@@ -96,12 +96,14 @@ const REWRITTEN: readonly RegExp[] = [
   /\b(rows|range|groups)\b/i, // both ends of a frame are written
   /\bgroup by\b.*\(/is, // GROUP BY (a, b)
   /\basc\b|\busing [<>]/i,
-  /\blimit all\b/i,
+  /\blimit\s+all\b/i,
   /^(with\b.*)?update\b.*\bset\b.*\(/is, // SET (a, b) = (1, 2)
   /^copy\b/i, // options of the old syntax
   /^start\b/i,
   /^set (session |local )?time zone\b|^set local (session )?transaction\b/i,
   /\binsensitive\b/i,
+  /^(set|reset|show)\b.*"/i, // names of settings are folded
+  /^create index\b.*\( ?\w+ ?\)/i, // ((a)) is (a)
 ];
 
 /** What PostgreSQL makes of a text and of our printing of it. */
@@ -131,7 +133,10 @@ const OPERATOR_WORD =
 
 /** Where the two grammars part on purpose, or where parting costs nothing. */
 const DIFFERENCES: readonly Difference[] = [
-  { why: 'EXPLAIN and SHOW of objects are ours', applies: (text) => /^(explain|show)\b/i.test(text) },
+  {
+    why: 'SUBSCRIBE, and EXPLAIN and SHOW of objects, are ours',
+    applies: (text) => /^(explain|show|subscribe)\b/i.test(text),
+  },
   { why: 'AS OF is a clause of ours', applies: (text) => /\bas\s+of\b/i.test(text) },
   {
     why: 'LIST[…], t LIST and MAP[…] are ours',

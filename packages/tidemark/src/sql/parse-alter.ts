@@ -41,6 +41,20 @@ export function parseObjectType(c: Cursor): ObjectType {
   return found;
 }
 
+/** Objects outside any schema: one part. */
+const GLOBAL: ReadonlySet<ObjectType> = new Set(['cluster', 'database', 'role']);
+
+export function parseObjectName(c: Cursor, objectType: ObjectType): ObjectName {
+  if (objectType === 'cluster replica') {
+    const cluster = c.ident();
+    c.expectSymbol('.');
+    return { parts: [cluster, c.label()], pos: cluster.pos };
+  }
+  if (!GLOBAL.has(objectType)) return c.name();
+  const name = c.ident();
+  return { parts: [name], pos: name.pos };
+}
+
 // ---- ALTER
 
 interface Target {
@@ -79,7 +93,7 @@ export function parseAlter(c: Cursor): Statement {
   const objectType = parseObjectType(c);
   const ifExists = c.ifExists();
   if (c.isWord('only')) throw c.unsupported('ONLY');
-  const target: Target = { objectType, ifExists, name: c.name(), pos };
+  const target: Target = { objectType, ifExists, name: parseObjectName(c, objectType), pos };
   for (const [words, rule] of ACTIONS) {
     if (c.accept(...words.split(' '))) return rule(c, target);
   }
@@ -133,14 +147,15 @@ export function parseDrop(c: Cursor): DropStatement {
   const objectType = parseObjectType(c);
   if (c.isWord('concurrently')) throw c.unsupported('DROP INDEX CONCURRENTLY');
   const ifExists = c.ifExists();
-  const names = c.list(() => c.name());
+  const name = () => parseObjectName(c, objectType);
+  const names = objectType === 'database' ? [name()] : c.list(name);
   return { kind: 'drop', objectType, ifExists, names, behavior: c.oneOf(['cascade', 'restrict']), pos };
 }
 
 export function parseComment(c: Cursor): CommentStatement {
   const { pos } = c.expect('comment', 'on');
   const objectType = c.accept('column') ? 'column' : parseObjectType(c);
-  const name = c.name();
+  const name = objectType === 'column' ? c.name() : parseObjectName(c, objectType);
   c.expect('is');
   const comment = c.accept('null') ? undefined : c.stringLiteral();
   return { kind: 'comment', objectType, name, comment, pos };

@@ -260,6 +260,7 @@ function parseTypedLiteral(c: Cursor): Expr | undefined {
     }
     if (!c.isSymbol('(', 1)) return undefined;
   }
+  if (word === 'national' && !c.isWord('char', 1) && !c.isWord('character', 1)) return undefined;
   const type = parseSimpleType(c);
   if (c.peek().type === 'string') return { kind: 'cast', expr: literalString(c), type: unpadded(type), pos };
   if (c.mark() > mark + 1) throw c.syntaxError();
@@ -327,7 +328,7 @@ function parseNamed(c: Cursor): Expr {
 /** `f(…)`; `bpchar(3) 'abc'` is a literal. */
 function parseCallOrLiteral(c: Cursor, name: ObjectName): Expr {
   const call = parseCall(c, name);
-  if (c.peek().type !== 'string') return call;
+  if (c.peek().type !== 'string' || call.args.length === 0) return call;
   const plain = !(call.star || call.distinct || call.variadic || call.filter || call.over);
   if (!plain || call.orderBy.length + call.withinGroup.length > 0) throw c.syntaxError();
   if (call.args.some((arg) => arg.kind === 'namedArg')) throw c.syntaxError();

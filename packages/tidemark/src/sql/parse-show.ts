@@ -9,7 +9,7 @@ import type {
   Statement,
 } from './ast-statement.ts';
 import type { Cursor } from './cursor.ts';
-import { parseObjectType } from './parse-alter.ts';
+import { parseObjectName, parseObjectType } from './parse-alter.ts';
 import { parseCreate } from './parse-create.ts';
 import {
   parseDelete,
@@ -45,7 +45,10 @@ const SHOW_OBJECTS: readonly ShowObjectsType[] = [
 export function parseShow(c: Cursor): Statement {
   const { pos } = c.expect('show');
   if (c.accept('all')) return { kind: 'showAll', pos };
-  if (c.accept('create')) return { kind: 'showCreate', objectType: parseObjectType(c), name: c.name(), pos };
+  if (c.accept('create')) {
+    const objectType = parseObjectType(c);
+    return { kind: 'showCreate', objectType, name: parseObjectName(c, objectType), pos };
+  }
   const objectType = SHOW_OBJECTS.find((words) => c.accept(...words.split(' ')));
   if (objectType === undefined) return { kind: 'showVariable', name: parseSettingName(c), pos };
   return parseShowObjects(c, objectType, pos);

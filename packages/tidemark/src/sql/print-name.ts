@@ -1,5 +1,5 @@
 /** Identifiers, names, literals and options as text that reads back as the same. */
-import type { Ident, ObjectName, OptionValue, SqlOption } from './ast.ts';
+import type { Expr, Ident, ObjectName, OptionValue, SqlOption } from './ast.ts';
 import { KEYWORDS } from './keywords.ts';
 
 const SIMPLE = /^[a-z_][a-z0-9_]*$/;
@@ -35,6 +35,27 @@ export const quoteString = (value: string): string => `'${value.replaceAll("'", 
 /** The parts that are there, one space between. */
 export const words = (...parts: readonly (string | false | undefined)[]): string =>
   parts.filter((part) => part !== false && part !== undefined && part !== '').join(' ');
+
+/** Whether the keyword of this name, written without quotes, gives this type back. */
+export function isBareType(name: string, modifiers: readonly Expr[]): boolean {
+  const precision =
+    modifiers.every((m) => m.kind === 'number' && /^\d{1,9}$/.test(m.text)) && modifiers.length <= 1;
+  switch (name) {
+    case 'numeric':
+      return true;
+    case 'json':
+      return modifiers.length === 0;
+    case 'bit':
+      // Without a length it is `bit(1)`.
+      return precision && modifiers.length === 1;
+    case 'interval':
+    case 'timestamp':
+    case 'time':
+      return precision;
+    default:
+      return false;
+  }
+}
 
 // ---- Options
 

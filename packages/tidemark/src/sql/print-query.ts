@@ -32,6 +32,7 @@ import { KEYWORDS } from './keywords.ts';
 import { isNullary } from './parse-special.ts';
 import { isOperator, isSign, LEVEL, levelOf, operatorLevel } from './precedence.ts';
 import {
+  isBareType,
   printColumns,
   printIdent,
   printIdents,
@@ -43,27 +44,6 @@ import {
 } from './print-name.ts';
 
 // ---- Types
-
-/** Whether the keyword of this name, written without quotes, gives this type back. */
-function isBareType(name: string, modifiers: readonly Expr[]): boolean {
-  const precision =
-    modifiers.every((m) => m.kind === 'number' && /^\d{1,9}$/.test(m.text)) && modifiers.length <= 1;
-  switch (name) {
-    case 'numeric':
-      return true;
-    case 'json':
-      return modifiers.length === 0;
-    case 'bit':
-      // Without a length it is `bit(1)`.
-      return precision && modifiers.length === 1;
-    case 'interval':
-    case 'timestamp':
-    case 'time':
-      return precision;
-    default:
-      return false;
-  }
-}
 
 export function printType(type: TypeName): string {
   const bounds = type.arrayBounds.map((n) => `[${n ?? ''}]`).join('');

@@ -3,14 +3,11 @@
  * sign before a number is part of it, a lone subquery is never a list …). One generator a kind, so that a new kind
  * without one does not compile; `drawn` counts what was made, so that a test can refuse a run that left one out.
  */
-import type { Random } from '../base/clock.ts';
 import type {
   CallExpr,
   Expr,
   FrameBound,
   GroupItem,
-  Ident,
-  ObjectName,
   OrderItem,
   Query,
   QueryBody,
@@ -23,89 +20,25 @@ import type {
   TypeName,
   WindowSpec,
 } from './ast.ts';
+import { FUNCTIONS, INFIX, NUMBERS, PREFIX, RandomChoice } from './random-choice.ts';
 
 const pos = 0;
-
-/** Ordinary names, keywords of each class, our own words, and what needs quotes. */
-const NAMES =
-  `a b c t x1 _u value of at list map name select from left between int interval time coalesce row operator
-  rollup cube partition rows range unbounded creation cluster replica subscribe envelope within filter over and user
-  current_date isnull set as order exists array unique values`.split(/\s+/);
-const ODD_NAMES = ['Mixed', 'with space', 'q"uote', 'é', '1a', 'a.b', 'ΩΔ😀', 'a$b'];
-const FUNCTIONS =
-  `f count sum coalesce greatest nullif extract position substring overlay btrim timezone current_date
-  current_timestamp current_schema left overlaps grouping list map rollup operator interval now`.split(/\s+/);
-const STRINGS = ['', 'a', "it's", 'back\\slash', 'two\nlines', '$$', '--', '/*', 'é😀', '%_'];
-const NUMBERS = ['0', '1', '42', '1.5', '0.50', '1e5', '2e-3', '9223372036854775808', '-1', '-2.5', '-1e5'];
-const INFIX =
-  `= <> < > <= >= + - * / % ^ || -> ->> #> @> <@ ? ?| ~ ~* !~ && << & | # <-> ~~ !~~* *= <->`.split(' ');
-const PREFIX = ['-', '+', '~', '@', '|/', '!!'];
 
 type Make<T extends { readonly kind: string }> = {
   readonly [K in T['kind']]: () => Extract<T, { readonly kind: K }>;
 };
 
-export class RandomAst {
-  readonly #random: Random;
+export class RandomAst extends RandomChoice {
   /** Kind -> how many were made. */
   readonly drawn = new Map<string, number>();
-  /** Nodes still to be spent: when none are left only leaves are made. */
-  #budget = 0;
-
-  constructor(random: Random) {
-    this.#random = random;
-  }
-
-  // ---- Choices
-
-  below(n: number): number {
-    return Math.floor(this.#random.next() * n);
-  }
-
-  chance(p: number): boolean {
-    return this.#random.next() < p;
-  }
-
-  pick<T>(items: readonly T[]): T {
-    return items[this.below(items.length)] as T;
-  }
-
-  many<T>(least: number, most: number, make: () => T): T[] {
-    const n = this.#budget > 0 ? least + this.below(most - least + 1) : least;
-    return Array.from({ length: n }, make);
-  }
-
-  maybe<T>(make: () => T): T | undefined {
-    return this.#budget > 0 && this.chance(0.3) ? make() : undefined;
-  }
-
   #of<T extends { readonly kind: string }>(makers: Make<T>, kinds: readonly T['kind'][]): T {
     const kind = this.pick(kinds);
     this.drawn.set(kind, (this.drawn.get(kind) ?? 0) + 1);
-    this.#budget--;
+    this.budget--;
     return (makers[kind] as () => T)();
   }
 
-  // ---- Names and types
-
-  ident(): Ident {
-    return { name: this.chance(0.9) ? this.pick(NAMES) : this.pick(ODD_NAMES), pos };
-  }
-
-  idents(least: number): Ident[] {
-    return this.many(least, 3, () => this.ident());
-  }
-
-  objectName(): ObjectName {
-    return {
-      parts: Array.from({ length: 1 + this.below(this.chance(0.2) ? 4 : 2) }, () => this.ident()),
-      pos,
-    };
-  }
-
-  string(): string {
-    return this.pick(STRINGS);
-  }
+  // ---- Types
 
   type(): TypeName {
     const plain = {
@@ -163,12 +96,12 @@ export class RandomAst {
 
   /** An expression of about `size` nodes. */
   exprOf(size: number): Expr {
-    this.#budget = size;
+    this.budget = size;
     return this.expr();
   }
 
   expr(): Expr {
-    const leaf = this.#budget <= 0;
+    const leaf = this.budget <= 0;
     return this.#of<Expr>(this.#exprs, leaf ? LEAVES : EXPRS);
   }
 
@@ -387,7 +320,7 @@ export class RandomAst {
   // ---- Queries
 
   queryOf(size: number): Query {
-    this.#budget = size;
+    this.budget = size;
     return this.query();
   }
 
@@ -445,7 +378,7 @@ export class RandomAst {
   body(): QueryBody {
     return this.#of<QueryBody>(
       this.#bodies,
-      this.#budget <= 0 ? ['select'] : ['select', 'select', 'values', 'setOperation'],
+      this.budget <= 0 ? ['select'] : ['select', 'select', 'values', 'setOperation'],
     );
   }
 
@@ -520,7 +453,7 @@ export class RandomAst {
   table(): TableRef {
     return this.#of<TableRef>(
       this.#tables,
-      this.#budget <= 0 ? ['table'] : ['table', 'derived', 'function', 'join'],
+      this.budget <= 0 ? ['table'] : ['table', 'derived', 'function', 'join'],
     );
   }
 
