@@ -31,8 +31,13 @@ type Step = { readonly kind: 'filter' | 'check'; readonly node: Node };
 export function compileMfp(mfp: Mfp, context: EvalContext): MfpEvaluator {
   if (isIdentity(mfp)) return (batch) => ({ oks: batch.length === 0 ? null : batch, errs: null });
   const compiler = new Compiler(context, mfp.inputArity);
-  const steps = stepsOf(mfp, compiler);
+  const before = stepsOf(mfp, compiler);
   const project = mfp.project.map((p) => (p < mfp.inputArity ? p : compiler.derived(p)));
+  // What is projected is checked as well: a function that fails against its word must not show a NULL.
+  const steps = [
+    ...before,
+    ...project.flatMap((p): Step[] => (typeof p === 'number' ? [] : [{ kind: 'check', node: p }])),
+  ];
   return (batch) => run(batch, steps, project);
 }
 
