@@ -5,7 +5,8 @@ import { replay, runs, SEED, seededRandom, withoutPositions } from '../../../../
 import type { SelectStatement } from './ast-statement.ts';
 import { parseStatement } from './parse.ts';
 import { printStatement, quoteIdent } from './print.ts';
-import { EXPRS, RandomAst } from './random-ast.ts';
+import { RandomAst } from './random-ast.ts';
+import { EXPRS } from './random-choice.ts';
 
 test('a random tree, printed and parsed, is the same tree', () => {
   const drawn = new Map<string, number>();

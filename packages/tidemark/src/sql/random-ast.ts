@@ -20,7 +20,7 @@ import type {
   TypeName,
   WindowSpec,
 } from './ast.ts';
-import { FUNCTIONS, INFIX, NUMBERS, PREFIX, RandomChoice } from './random-choice.ts';
+import { EXPRS, FUNCTIONS, INFIX, LEAVES, NUMBERS, PREFIX, RandomChoice } from './random-choice.ts';
 
 const pos = 0;
 
@@ -496,13 +496,3 @@ export class RandomAst extends RandomChoice {
     return { call: this.#plainCall(), columns: this.many(0, 1, () => this.typedColumn()), pos };
   }
 }
-
-export const LEAVES: readonly Expr['kind'][] = ['null', 'boolean', 'number', 'string', 'column', 'parameter'];
-
-/** Every kind that may stand alone. A kind left out shows as undrawn. */
-export const EXPRS = [
-  ...LEAVES,
-  ...(`bitString default wildcard field fieldStar subscript unary binary and or not isNull isBoolean isDistinct between
-  like inList inQuery quantifiedArray quantifiedQuery exists subquery arrayQuery array list map row case cast collate
-  call`.split(/\s+/) as Expr['kind'][]),
-];

@@ -1,6 +1,6 @@
 /** Choices, names and strings for random trees: what `random-ast.ts` draws from. */
 import type { Random } from '../base/clock.ts';
-import type { Ident, ObjectName } from './ast.ts';
+import type { Expr, Ident, ObjectName } from './ast.ts';
 
 const pos = 0;
 
@@ -31,6 +31,17 @@ export const NUMBERS: readonly string[] = [
 export const INFIX: readonly string[] =
   `= <> < > <= >= + - * / % ^ || -> ->> #> @> <@ ? ?| ~ ~* !~ && << & | # <-> ~~ !~~* *= <->`.split(' ');
 export const PREFIX: readonly string[] = ['-', '+', '~', '@', '|/', '!!'];
+
+/** Kinds without parts. */
+export const LEAVES: readonly Expr['kind'][] = ['null', 'boolean', 'number', 'string', 'column', 'parameter'];
+
+/** Every kind that may stand alone. A kind left out shows as undrawn. */
+export const EXPRS: readonly Expr['kind'][] = [
+  ...LEAVES,
+  ...(`bitString default wildcard field fieldStar subscript unary binary and or not isNull isBoolean isDistinct between
+  like inList inQuery quantifiedArray quantifiedQuery exists subquery arrayQuery array list map row case cast collate
+  call`.split(/\s+/) as Expr['kind'][]),
+];
 
 export class RandomChoice {
   readonly #random: Random;
