@@ -5,7 +5,7 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger } from '../base/clock.ts';
-import { SqlError } from '../base/error.ts';
+import { type ErrorCode, SqlError } from '../base/error.ts';
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type {
   Command,
@@ -43,6 +43,8 @@ interface Collection {
   /** What was last allowed to compact. */
   since: Frontier;
   scheduled: boolean;
+  /** Why it will not go on. */
+  failure: SqlError | undefined;
   /** The catalog's drop came; the export lives until its last importer is gone. */
   dropped: boolean;
 }
@@ -113,7 +115,13 @@ export class ComputeInstance {
   #collection(
     c: Pick<Collection, 'id' | 'kind' | 'transient' | 'asOf' | 'imports' | 'scheduled'>,
   ): Collection {
-    return { ...c, holds: new HoldSet(() => this.#compact(c.id)), since: c.asOf, dropped: false };
+    return {
+      ...c,
+      holds: new HoldSet(() => this.#compact(c.id)),
+      since: c.asOf,
+      failure: undefined,
+      dropped: false,
+    };
   }
 
   #send(command: Command): void {
@@ -173,7 +181,7 @@ export class ComputeInstance {
         if (this.#peeks.receive(r)) this.#history.peekDone(r.uuid);
         return;
       case 'failed':
-        this.#o.onFailed?.(r.id, r);
+        this.#failed(r.id, r);
         return;
       case 'status':
         this.#o.logger.info({ replica: replica.id, worker: r.worker }, r.message);
@@ -181,6 +189,19 @@ export class ComputeInstance {
       case 'hello':
         return;
     }
+  }
+
+  /** A dataflow ended on a host error: whoever reads it is told, now and later. */
+  #failed(id: GlobalId, e: { readonly code: string; readonly message: string }): void {
+    const c = this.#collections.get(id);
+    if (c === undefined) return;
+    c.failure = new SqlError(e.code as ErrorCode, e.message);
+    for (const uuid of this.#peeks.failAll(
+      (p) => p.command.target.id === id,
+      () => c.failure!,
+    ))
+      this.cancel(uuid);
+    this.#o.onFailed?.(id, e);
   }
 
   // ---- Collections
@@ -343,6 +364,8 @@ export class ComputeInstance {
     if (replica === undefined) throw this.#noReplica();
     const command: PeekCommand = { kind: 'peek', uuid: this.#o.uuid(), ...request };
     const { target, timestamp } = command;
+    const { failure } = this.#collections.get(target.id) ?? {};
+    if (failure !== undefined) throw failure;
     const hold =
       target.kind === 'index' ? this.hold(target.id, timestamp) : this.#o.shards.hold(target.id, timestamp);
     const rows = this.#peeks.start(command, replica.id, replica.workers);

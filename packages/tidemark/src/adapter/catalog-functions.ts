@@ -1,0 +1,205 @@
+/**
+ * Functions that ask the catalog, in one-off queries. With literal arguments they are folded while planning; over columns they
+ * become lookups in a literal, for workers have no catalog: a JSON object from the argument's text to the answer.
+ */
+import { assert } from '../base/assert.ts';
+import { SqlError } from '../base/error.ts';
+import type { CatalogItem, NameContext } from '../catalog/catalog-reader.ts';
+import { isRelation } from '../catalog/catalog-reader.ts';
+import type { CatalogState } from '../catalog/catalog-state.ts';
+import { rewrite as rewriteScalar } from '../expr/expr-tree.ts';
+import { functionById } from '../expr/registry.ts';
+import type { ScalarExpr } from '../expr/scalar.ts';
+import { call, functionId, ifThen, isNull, literal } from '../plan/make-scalar.ts';
+import { type Mir, rewrite } from '../plan/mir.ts';
+import { mapScalars } from '../plan/optimize/map-scalars.ts';
+import { jsonQuote } from '../repr/json.ts';
+import {
+  type Datum,
+  oidOf,
+  type SqlType,
+  TYPES,
+  type TypeName,
+  type,
+  typeByOid,
+  typeToString,
+} from '../repr/types.ts';
+
+export interface CatalogFacts {
+  readonly catalog: CatalogState;
+  readonly names: NameContext;
+}
+
+/** How a function is answered. `table`: for every value of its first argument that has an answer, by text. */
+type Answer =
+  | { readonly kind: 'constant'; readonly value: Datum }
+  | { readonly kind: 'argument' }
+  | {
+      readonly kind: 'table';
+      readonly rows: (f: CatalogFacts) => Iterable<readonly [key: string, answer: string]>;
+    };
+
+const constant = (value: Datum): Answer => ({ kind: 'constant', value });
+const table = (rows: (f: CatalogFacts) => Iterable<readonly [string, string]>): Answer => ({
+  kind: 'table',
+  rows,
+});
+
+function* items(
+  f: CatalogFacts,
+  answer: (item: CatalogItem) => string | undefined,
+): Iterable<readonly [string, string]> {
+  for (const item of f.catalog.items()) {
+    const a = answer(item);
+    if (a !== undefined) yield [String(item.oid), a];
+  }
+}
+
+/** A relation is visible if its bare name finds it and nothing before it. */
+const isVisible = (f: CatalogFacts, item: CatalogItem): boolean =>
+  f.catalog.resolve([item.name.item], f.names)?.id === item.id;
+
+function displayName(f: CatalogFacts, item: CatalogItem): string {
+  const quote = (s: string) => (/^[a-z_][a-z0-9_$]*$/.test(s) ? s : `"${s.replaceAll('"', '""')}"`);
+  return isVisible(f, item) ? quote(item.name.item) : `${quote(item.name.schema)}.${quote(item.name.item)}`;
+}
+
+function* comments(f: CatalogFacts): Iterable<readonly [string, string]> {
+  for (const c of f.catalog.all('comment')) {
+    const item = f.catalog.item(c.objectId as CatalogItem['id']);
+    if (item !== undefined && c.column === null) yield [String(item.oid), c.comment];
+  }
+}
+
+const indexDef = table((f) => items(f, (i) => (i.kind === 'index' ? indexText(f, i) : undefined)));
+const viewDef = table((f) =>
+  items(f, (i) => (isRelation(i) && i.createSql !== '' && i.query !== undefined ? i.createSql : undefined)),
+);
+
+function indexText(f: CatalogFacts, index: Extract<CatalogItem, { kind: 'index' }>): string {
+  if (index.createSql !== '') return index.createSql;
+  const on = f.catalog.item(index.on);
+  return `CREATE INDEX ${index.name.item} ON ${on === undefined ? '' : displayName(f, on)}`;
+}
+
+function* types(): Iterable<readonly [string, string]> {
+  for (const name of Object.keys(TYPES) as TypeName[]) {
+    const t = type(name);
+    if (TYPES[name].oid !== 0) yield [String(oidOf(t)), typeToString(t)];
+    const array = typeByOid(TYPES[name].arrayOid);
+    if (array !== undefined) yield [String(TYPES[name].arrayOid), typeToString(array)];
+  }
+}
+
+/** By function id. What is missing answers NULL: functions, rules, triggers and constraints do not exist here. */
+const ANSWERS: Readonly<Record<string, Answer>> = {
+  pg_get_userbyid: constant('tidemark'),
+  pg_table_is_visible: table((f) => items(f, (i) => String(isVisible(f, i)))),
+  pg_type_is_visible: constant(true),
+  pg_function_is_visible: constant(true),
+  pg_operator_is_visible: constant(true),
+  pg_get_expr: { kind: 'argument' },
+  pg_get_expr_pretty: { kind: 'argument' },
+  obj_description: table(comments),
+  obj_description_oid: table(comments),
+  pg_get_indexdef: indexDef,
+  pg_get_indexdef_column: indexDef,
+  pg_get_viewdef: viewDef,
+  pg_get_viewdef_pretty: viewDef,
+  pg_relation_size: constant(0n),
+  pg_table_size: constant(0n),
+  pg_indexes_size: constant(0n),
+  pg_total_relation_size: constant(0n),
+  pg_database_size: constant(0n),
+  regclass_out: table((f) => items(f, (i) => displayName(f, i))),
+  regtype_out: table(types),
+  regnamespace_out: table(function* (f) {
+    for (const s of f.catalog.all('schema')) yield [String(s.oid), s.name];
+  }),
+  to_regclass: table(function* (f) {
+    for (const i of f.catalog.items()) {
+      if (isVisible(f, i)) yield [i.name.item, String(i.oid)];
+      yield [`${i.name.schema}.${i.name.item}`, String(i.oid)];
+    }
+  }),
+  to_regtype: table(function* () {
+    for (const [oid, name] of types()) yield [name, oid];
+    for (const name of Object.keys(TYPES) as TypeName[]) yield [name, String(TYPES[name].oid)];
+  }),
+  to_regnamespace: table(function* (f) {
+    for (const s of f.catalog.all('schema')) yield [s.name, String(s.oid)];
+  }),
+};
+
+/** The answer for one value of each argument. */
+export function askCatalog(facts: CatalogFacts, func: string, args: readonly Datum[]): Datum {
+  const returns = functionById(func).returns as TypeName;
+  const missing = /^(reg\w+)_in$/.exec(func)?.[1];
+  const answer = ANSWERS[missing === undefined ? func : `to_${missing}`];
+  switch (answer?.kind) {
+    case undefined:
+      return null;
+    case 'constant':
+      return answer.value;
+    case 'argument':
+      return args[0] ?? null;
+    case 'table': {
+      const key = String(args[0]);
+      for (const [k, a] of answer.rows(facts)) if (k === key) return fromText(a, returns);
+      if (missing !== undefined)
+        throw new SqlError('undefined_object', `${missing.slice(3)} "${key}" does not exist`);
+      return func.endsWith('_out') ? key : null;
+    }
+  }
+}
+
+function fromText(text: string, returns: TypeName): Datum {
+  if (returns === 'bool') return text === 'true';
+  return TYPES[returns].kind === 'f64' ? Number(text) : text;
+}
+
+/** The plan with every call over columns replaced by a lookup. */
+export function lowerCatalogCalls(mir: Mir, facts: CatalogFacts): Mir {
+  return rewrite(mir, (node) => mapScalars(node, (e) => rewriteScalar(e, (x) => lower(x, facts))));
+}
+
+function lower(e: ScalarExpr, facts: CatalogFacts): ScalarExpr {
+  if (e.kind !== 'call' || functionById(e.func).volatility !== 'catalog') return e;
+  const answer = ANSWERS[e.func];
+  const [key] = e.args;
+  assert(key !== undefined, `catalog function ${e.func} has an argument`);
+  switch (answer?.kind) {
+    case undefined:
+      return literal(null, e.type);
+    case 'constant':
+      return literal(answer.value, e.type);
+    case 'argument':
+      return key;
+    case 'table':
+      return lookup(key, e, answer.rows(facts));
+  }
+}
+
+const TEXT = type('text');
+
+/** `'{…}'::jsonb ->> key::text`, brought to the result's type. */
+function lookup(
+  key: ScalarExpr,
+  e: ScalarExpr & { kind: 'call' },
+  rows: Iterable<readonly [string, string]>,
+): ScalarExpr {
+  const entries = [...new Map(rows)].map(([k, a]) => `${jsonQuote(k)}: ${jsonQuote(a)}`);
+  const json = literal(`{${entries.join(', ')}}`, type('jsonb'));
+  const keyText = cast(key, TEXT);
+  const found: ScalarExpr = call(functionId('->>', [type('jsonb'), TEXT]), [json, keyText], TEXT);
+  if (e.type.name === 'bool')
+    return call(functionId('=', [TEXT, TEXT]), [found, literal('true', TEXT)], e.type);
+  const value = cast(found, e.type);
+  return e.func.endsWith('_out')
+    ? ifThen<ScalarExpr>(isNull(value), cast(keyText, e.type), value, e.type)
+    : value;
+}
+
+function cast(e: ScalarExpr, to: SqlType): ScalarExpr {
+  return e.type.name === to.name ? e : call(`cast_${e.type.name}_${to.name}`, [e], to);
+}

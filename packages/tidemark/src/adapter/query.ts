@@ -1,0 +1,243 @@
+/**
+ * Runs a one-off query: chooses its cluster and its time, reads through an index or a shard where that is all it takes, and otherwise
+ * builds a dataflow for it, reads that once, and drops it.
+ */
+import { SqlError } from '../base/error.ts';
+import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
+import { type CatalogItem, isRelation } from '../catalog/catalog-reader.ts';
+import { orderAndCut, projected } from '../compute/finishing.ts';
+import type { PeekTarget } from '../compute/protocol.ts';
+import { sqlErrorOf } from '../expr/eval-error.ts';
+import { functionById } from '../expr/registry.ts';
+import type { Mfp, ScalarExpr } from '../expr/scalar.ts';
+import { identityMfp } from '../expr/scalar.ts';
+import { takeMfp } from '../plan/mfp.ts';
+import { columnsOf, type Mir, plainKey } from '../plan/mir.ts';
+import type { QueryPlan } from '../plan/plan-query.ts';
+import { type Batch, consolidate } from '../repr/batch.ts';
+import { needsCanon, type RelationDesc, type Row } from '../repr/types.ts';
+import { EMPTY, type Timestamp } from '../time/timestamp.ts';
+import {
+  type BuiltPlan,
+  boundsOf,
+  buildPlan,
+  type DataflowContext,
+  liveIndexes,
+  transientDataflow,
+} from './dataflows.ts';
+import { dataflowContext } from './ddl/create.ts';
+import { type Environment, SYSTEM_CLUSTER } from './environment.ts';
+import { batchOf } from './rows.ts';
+
+export interface QueryOptions {
+  /** The session's cluster; undefined: it names none that exists. */
+  readonly clusterId: ClusterId | undefined;
+  readonly clusterName: string;
+  readonly signal: AbortSignal;
+  /** Trades freshness for never waiting. */
+  readonly serializable: boolean;
+  /** The transaction's times, where one is open and has read before. */
+  readonly times?: ReadTimes | undefined;
+}
+
+/** When a query reads: tables and what derives from them at `ts`, per-replica logs at `logs`. */
+export interface ReadTimes {
+  readonly ts: Timestamp;
+  readonly logs: Timestamp | null;
+}
+
+export interface QueryResult {
+  /** Consolidated, finished; diffs are multiplicities. */
+  readonly rows: Batch;
+  readonly desc: RelationDesc;
+  /** Null: nothing was read. */
+  readonly times: ReadTimes | null;
+}
+
+export async function runQuery(
+  env: Environment,
+  plan: QueryPlan,
+  options: QueryOptions,
+): Promise<QueryResult> {
+  const { mir, finishing, desc } = plan;
+  if (mir.op === 'Constant') return { rows: constantRows(plan), desc, times: null };
+  const c = contextFor(env, plan, options);
+  const replicaId = replicaOf(env, c.clusterId);
+  const logs =
+    plan.usesLogs.length === 0 ? null : (options.times?.logs ?? newestLogTime(c, replicaId, plan.usesLogs));
+  const fast = fastPath(c, mir);
+  const built = fast === null ? withLogs(buildPlan(c, mir), c, logs) : null;
+  const ts = options.times?.ts ?? chooseTime(env, c, fast ?? built!, options.serializable);
+  const times = { ts, logs };
+  const peek = { finishing: { ...finishing }, desc: mirDesc(mir), replicaId, signal: options.signal };
+  if (fast !== null) {
+    const timestamp = fast.isLog ? logs! : ts;
+    const rows = await c.instance.peek({ ...peek, ...fast, timestamp });
+    return { rows, desc, times };
+  }
+  return { rows: await peekDataflow(env, c, built!, peek, ts), desc, times };
+}
+
+function mirDesc(mir: Mir): RelationDesc {
+  return { columns: columnsOf(mir).map((c, i) => ({ name: `c${i}`, ...c })), keys: [] };
+}
+
+function constantRows(plan: QueryPlan): Batch {
+  const { mir, finishing } = plan;
+  if (mir.op !== 'Constant') throw new SqlError('internal_error', 'a constant plan is constant');
+  if ('error' in mir.rows) throw sqlErrorOf(mir.rows.error);
+  const types = mir.columns.map((c) => c.type);
+  const rows = consolidate(
+    batchOf(
+      types,
+      mir.rows.map((r) => r.row),
+      mir.rows.map((r) => r.diff),
+    ),
+  );
+  return projected(orderAndCut(rows, types, finishing), finishing.project);
+}
+
+/** What is asked of the catalog alone is answered by the system cluster, whatever the session's is. */
+function contextFor(env: Environment, plan: QueryPlan, options: QueryOptions): DataflowContext {
+  const system = plan.reads.every((id) => env.catalog.item(id)?.kind === 'builtin-table');
+  if (system) return dataflowContext(env, SYSTEM_CLUSTER.id);
+  if (options.clusterId === undefined)
+    throw new SqlError('undefined_object', `unknown cluster '${options.clusterName}'`, {
+      hint: 'SET cluster to one that exists; SHOW CLUSTERS lists them',
+    });
+  return dataflowContext(env, options.clusterId);
+}
+
+function replicaOf(env: Environment, clusterId: ClusterId): ReplicaId {
+  const cluster = env.catalog.clusterById(clusterId)!;
+  const [replica] = cluster.replicas;
+  if (replica === undefined)
+    throw new SqlError(
+      'object_not_in_prerequisite_state',
+      `cluster "${cluster.name}" has no replica to run the query on`,
+      {
+        hint: 'use CREATE CLUSTER REPLICA to add one',
+      },
+    );
+  return replica.id;
+}
+
+/** The newest time that is complete in all of the logs, on every worker: read at once, never waited for. */
+function newestLogTime(c: DataflowContext, replicaId: ReplicaId, logs: readonly GlobalId[]): Timestamp {
+  let t = EMPTY;
+  for (const id of logs)
+    for (const i of liveIndexes(c, id)) t = Math.min(t, c.instance.replicaFrontier(replicaId, i.id));
+  return t === EMPTY ? 0 : Math.max(0, t - 1);
+}
+
+function withLogs(built: BuiltPlan, c: DataflowContext, logs: Timestamp | null): BuiltPlan {
+  if (logs === null) return built;
+  const isLog = (id: GlobalId): boolean => (c.catalog.item(id) as CatalogItem).kind === 'log';
+  return {
+    ...built,
+    indexImports: built.indexImports.map((i) => (isLog(i.onId) ? { ...i, frozenAt: logs } : i)),
+  };
+}
+
+/** A read that needs no dataflow: of one collection, through map, filter and projection. */
+interface FastPath {
+  readonly target: PeekTarget;
+  readonly literalKeys: readonly Row[] | null;
+  readonly mfp: Mfp;
+  readonly isLog: boolean;
+  readonly shardImports: BuiltPlan['shardImports'];
+  readonly indexImports: BuiltPlan['indexImports'];
+}
+
+function fastPath(c: DataflowContext, mir: Mir): FastPath | null {
+  const { mfp, input } = takeMfp(mir);
+  if (input.op !== 'Get') return null;
+  const item = c.catalog.item(input.id);
+  if (item === undefined || !isRelation(item)) return null;
+  const isLog = item.kind === 'log';
+  const indexes = liveIndexes(c, input.id).flatMap((i) => {
+    const key = plainKey(i.keys);
+    return key === undefined ? [] : [{ id: i.id, key, literalKey: literalKey(mfp, key) }];
+  });
+  const index = indexes.find((i) => i.literalKey !== null) ?? indexes[0];
+  if (index !== undefined) {
+    const keyTypes = index.key.map((k) => item.desc.columns[k]!.type);
+    return {
+      target: { kind: 'index', id: index.id, keyTypes },
+      literalKeys: index.literalKey === null ? null : [index.literalKey],
+      mfp,
+      isLog,
+      shardImports: [],
+      indexImports: [{ id: index.id, onId: item.id, key: index.key, desc: item.desc }],
+    };
+  }
+  if (!c.shards.has(item.id)) return null;
+  const shard = c.shards.shardOf(item.id);
+  return {
+    target: { kind: 'shard', id: item.id, shard, desc: item.desc },
+    literalKeys: null,
+    mfp,
+    isLog,
+    shardImports: [{ id: item.id, shard, desc: item.desc }],
+    indexImports: [],
+  };
+}
+
+/** A literal for every key column among the predicates; null if one has none. */
+function literalKey(mfp: Mfp, key: readonly number[]): Row | null {
+  const found = new Map<number, ScalarExpr & { kind: 'literal' }>();
+  for (const f of mfp.filter) {
+    if (f.kind !== 'call' || f.args.length !== 2 || functionById(f.func).name !== '=') continue;
+    const [a, b] = f.args as [ScalarExpr, ScalarExpr];
+    const [column, value] = a.kind === 'column' ? [a, b] : [b, a];
+    if (column.kind !== 'column' || value.kind !== 'literal' || value.value === null) continue;
+    // Keys are found by their bytes: types whose equality is coarser are filtered instead.
+    if (column.index < mfp.inputArity && column.type.name === value.type.name && !needsCanon(column.type))
+      found.set(column.index, value);
+  }
+  if (key.length === 0 || !key.every((k) => found.has(k))) return null;
+  return key.map((k) => found.get(k)!.value);
+}
+
+function chooseTime(
+  env: Environment,
+  c: DataflowContext,
+  imports: {
+    readonly shardImports: BuiltPlan['shardImports'];
+    readonly indexImports: BuiltPlan['indexImports'];
+  },
+  serializable: boolean,
+): Timestamp {
+  const own = imports.indexImports.filter((i) => c.catalog.item(i.onId)?.kind !== 'log');
+  const bounds = boundsOf(c, { ...imports, indexImports: own });
+  if (serializable)
+    return Math.max(bounds.since, bounds.upper === EMPTY ? env.oracle.readTime : bounds.upper - 1);
+  return Math.max(bounds.since, env.oracle.readTime);
+}
+
+type PeekCommon = Pick<
+  Parameters<DataflowContext['instance']['peek']>[0],
+  'finishing' | 'desc' | 'replicaId' | 'signal'
+>;
+
+async function peekDataflow(
+  env: Environment,
+  c: DataflowContext,
+  built: BuiltPlan,
+  peek: PeekCommon,
+  ts: Timestamp,
+): Promise<Batch> {
+  const id = env.nextTransient();
+  c.instance.createDataflow({ ...transientDataflow(id, built, peek.desc), asOf: ts });
+  try {
+    return await c.instance.peek({
+      ...peek,
+      target: { kind: 'index', id, keyTypes: peek.desc.columns.map((col) => col.type) },
+      literalKeys: null,
+      timestamp: ts,
+      mfp: identityMfp(peek.desc.columns.length),
+    });
+  } finally {
+    c.instance.drop([id]);
+  }
+}
