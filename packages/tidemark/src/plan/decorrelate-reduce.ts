@@ -5,7 +5,7 @@
 import { aggregateById } from '../expr/registry.ts';
 import type { AggregateExpr, ScalarExpr } from '../expr/scalar.ts';
 import { type } from '../repr/types.ts';
-import type { Laid, Lowering } from './decorrelate.ts';
+import type { Laid, LoweringRules } from './decorrelate-parts.ts';
 import type { HAggregate, HExpr, HRel } from './hir.ts';
 import { aggregateId, canon, column, ifThen, literal, nullOf } from './make-scalar.ts';
 import { columnRef, filter, join, type Mir, map, negate, project, reduce, union } from './mir.ts';
@@ -20,7 +20,7 @@ interface Primitive {
   readonly only: ScalarExpr | undefined;
 }
 
-export function lowerReduce(lowering: Lowering, rel: HReduce, outer: Laid): Laid {
+export function lowerReduce(lowering: LoweringRules, rel: HReduce, outer: Laid): Laid {
   const ids = [...outer.ids, ...rel.key.map((k) => k.column.id), ...rel.aggregates.map((a) => a.id)];
   const mir = lowering.share(outer.mir, (o) => {
     const input = lowering.lower(rel.input, { mir: o, ids: outer.ids });
@@ -39,7 +39,7 @@ export function lowerReduce(lowering: Lowering, rel: HReduce, outer: Laid): Laid
 }
 
 function reduceOver(
-  lowering: Lowering,
+  lowering: LoweringRules,
   rel: HReduce,
   outer: Laid,
   input: Mir,
@@ -139,7 +139,7 @@ function primitive(
 
 /** One reduction for all that see every row, one more for each FILTER that must cut rows; joined by the key. */
 function collate(
-  lowering: Lowering,
+  lowering: LoweringRules,
   input: Mir,
   key: readonly ScalarExpr[],
   primitives: readonly Primitive[],

@@ -7,7 +7,7 @@ import { assert } from '../base/assert.ts';
 import type { Mfp, ScalarExpr } from '../expr/scalar.ts';
 import type { SqlType } from '../repr/types.ts';
 import type { Lir, LirJoinStage } from './lir.ts';
-import type { LirBuilder } from './lower.ts';
+import type { LirRules } from './lower-rules.ts';
 import { takeMfp } from './mfp.ts';
 import { arityOf, columnsOf, type Mir, type MirJoin, plainKey } from './mir.ts';
 import { oneMemberAnInput } from './optimize/equivalences.ts';
@@ -20,7 +20,7 @@ interface Side {
   readonly arity: number;
 }
 
-export function lowerJoin(builder: LirBuilder, given: MirJoin, after: Mfp, types: readonly SqlType[]): Lir {
+export function lowerJoin(builder: LirRules, given: MirJoin, after: Mfp, types: readonly SqlType[]): Lir {
   const join = oneMemberAnInput(given);
   if (join.inputs.length === 1) return builder.over(builder.lower(join.inputs[0]), after, types);
   const offsets = prefixSums(join.inputs.map(arityOf));
@@ -56,7 +56,7 @@ export function lowerJoin(builder: LirBuilder, given: MirJoin, after: Mfp, types
 }
 
 /** Brings the pairs into the order of an index on exactly these columns, if there is one. */
-function orderByIndex(builder: LirBuilder, input: Mir, lookup: ScalarExpr[], stream: ScalarExpr[]): void {
+function orderByIndex(builder: LirRules, input: Mir, lookup: ScalarExpr[], stream: ScalarExpr[]): void {
   const key = plainKey(lookup);
   if (input.op !== 'Get' || key === undefined || key.length === 0) return;
   const found = builder.columnIndexes(input.id).find((x) => sameSet(x.key, key));
@@ -88,7 +88,7 @@ const prefixSums = (widths: readonly number[]): readonly number[] =>
   widths.reduce<number[]>((sums, w) => [...sums, sums[sums.length - 1] + w], [0]);
 
 /** The input by the key, through an index that has it, else arranged. */
-function arrangedInput(builder: LirBuilder, input: Mir, keys: readonly ScalarExpr[]): Side {
+function arrangedInput(builder: LirRules, input: Mir, keys: readonly ScalarExpr[]): Side {
   const { lir, key, arity, indexed } = keyed(builder, input, keys);
   if (indexed || key.length === 0) return { lir, key, arity };
   return {
@@ -98,7 +98,7 @@ function arrangedInput(builder: LirBuilder, input: Mir, keys: readonly ScalarExp
   };
 }
 
-function keyed(builder: LirBuilder, input: Mir, keys: readonly ScalarExpr[]) {
+function keyed(builder: LirRules, input: Mir, keys: readonly ScalarExpr[]) {
   const arity = arityOf(input);
   const computed: ScalarExpr[] = [];
   const key = keys.map((e) => {
@@ -138,7 +138,7 @@ const sameOrder = (a: readonly number[], b: readonly number[]): boolean =>
 const sameSet = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((c) => b.includes(c));
 
-function firstInput(builder: LirBuilder, input: Mir, keys: readonly ScalarExpr[], stream: Stream): Lir {
+function firstInput(builder: LirRules, input: Mir, keys: readonly ScalarExpr[], stream: Stream): Lir {
   const side = arrangedInput(builder, input, keys);
   stream.start(side, keys);
   return side.lir;

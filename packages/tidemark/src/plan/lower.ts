@@ -13,6 +13,7 @@ import { identityMfp, isIdentity, type Mfp, type ScalarExpr } from '../expr/scal
 import type { SqlType } from '../repr/types.ts';
 import type { Lir, LirId } from './lir.ts';
 import { lowerJoin } from './lower-join.ts';
+import type { LirRules } from './lower-rules.ts';
 import { takeMfp } from './mfp.ts';
 import { columnsOf, type Mir, plainKey } from './mir.ts';
 import { remap } from './scalar-walk.ts';
@@ -38,7 +39,7 @@ export function lowerMir(mir: Mir, options: LowerOptions): LoweredPlan {
 
 const typesOf = (mir: Mir): readonly SqlType[] => columnsOf(mir).map((c) => c.type);
 
-export class LirBuilder {
+export class LirBuilder implements LirRules {
   readonly options: LowerOptions;
   readonly imports = new Set<GlobalId>();
   readonly indexes = new Set<GlobalId>();
