@@ -1,0 +1,38 @@
+/**
+ * The bytes of a file, read at will. Decoding is synchronous: it runs on a thread of its own, where waiting for a
+ * disk holds nobody up, and a decoder that is a plain generator stops between two batches for as long as it is told.
+ */
+import { SqlError } from '../base/error.ts';
+
+export interface ByteSource {
+  /** What errors call it. */
+  readonly path: string;
+  readonly byteLength: number;
+  /** Exactly the bytes [from, to), in memory of their own; raises where they cannot be read. */
+  read(from: number, to: number): Uint8Array<ArrayBuffer>;
+}
+
+/** What the host's native code does for files. */
+export interface FileCodecs {
+  /** The decompressed bytes, at most `length` of them; raises on damaged input. */
+  readonly zstd: (bytes: Uint8Array, length: number) => Uint8Array;
+  readonly gzip: (bytes: Uint8Array, length: number) => Uint8Array;
+  readonly brotli: (bytes: Uint8Array, length: number) => Uint8Array;
+  readonly crc32: (bytes: Uint8Array) => number;
+}
+
+/** `file "x.csv": what is wrong`: the form of every error about a file's content. */
+export const fileMessage = (path: string, what: string): string => `file "${path}": ${what}`;
+
+/** The error of a value or a row, with the place where it stands before its message. */
+export function inFile(path: string, place: string, error: unknown): unknown {
+  if (!(error instanceof SqlError)) return error;
+  return new SqlError(error.code, fileMessage(path, `${place}: ${error.message}`), {
+    ...error.fields,
+    position: undefined,
+    cause: error,
+  });
+}
+
+/** Rows in one batch at most, where the caller does not say. */
+export const MAX_BATCH_ROWS = 131_072;
