@@ -10,7 +10,13 @@ export interface Outcome {
 }
 
 const BIN = join(import.meta.dirname, '../../node_modules/.bin');
-const ENV = { ...process.env, PATH: `${BIN}${delimiter}${process.env['PATH'] ?? ''}` };
+/** Without colours: what is printed here is gathered first. */
+const ENV = {
+  ...process.env,
+
+  NO_COLOR: '1',
+  PATH: `${BIN}${delimiter}${process.env['PATH'] ?? ''}`,
+};
 
 export function runCommand(command: readonly string[], cwd: string): Promise<Outcome> {
   const [program = '', ...args] = command;

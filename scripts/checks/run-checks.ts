@@ -10,7 +10,10 @@ interface Check {
 export const CHECKS: readonly Check[] = [
   { name: 'promises and switches', command: ['eslint', '.'] },
   { name: 'types', command: ['tsc', '--noEmit', '-p', '.'] },
-  { name: 'format and lint', command: ['biome', 'ci', '--error-on-warnings'] },
+  {
+    name: 'format and lint',
+    command: ['biome', 'ci', '--error-on-warnings', '--colors=off', '--max-diagnostics=100'],
+  },
   { name: 'dead code', command: ['knip', '--no-config-hints'] },
   { name: 'layers', command: ['node', 'scripts/check-layers.ts'] },
   { name: 'tidy', command: ['node', 'scripts/check-tidy.ts'] },

@@ -22,7 +22,7 @@ export interface Excess {
   readonly figure: number;
 }
 
-export const EXCEPTIONS_FILE = 'scripts/tidy-exceptions.json';
+const EXCEPTIONS_FILE = 'scripts/tidy-exceptions.json';
 
 function readExceptions(root: string): readonly Exception[] {
   if (!existsSync(join(root, EXCEPTIONS_FILE))) return [];
