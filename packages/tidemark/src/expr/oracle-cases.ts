@@ -167,6 +167,10 @@ const TEMPLATES = [
   '"at" HH:MI',
   'DDth',
 ];
+const NUMBER_TEMPLATES =
+  '9 99 999,999.99 FM999,999.00 0 000.0 FM990.09 S999 999S 999MI FM9.9 9999999999 FM0000 .99 9.9 99,999 FM99.99'.split(
+    ' ',
+  );
 const ZONES = ['UTC', 'Europe/Paris', 'America/New_York', '+05:30', 'Nowhere/Land', 'EST'];
 
 /** What argument `k` of a function is drawn from; undefined where PostgreSQL has no such type. */
@@ -181,7 +185,10 @@ export function valuesFor(def: FunctionDef, k: number, p: Pattern): readonly str
       (name === 'make_timestamptz' && k === 6))
   )
     return ZONES;
-  if (name === 'to_char') return k === 1 ? TEMPLATES : EDGES[p as TypeName];
+  if (name === 'to_char') {
+    if (k === 0) return EDGES[p as TypeName];
+    return /int|numeric|float/.test(def.args[0]!) ? NUMBER_TEMPLATES : TEMPLATES;
+  }
   if (p === 'text' && k === 1 && (name === 'encode' || name === 'decode')) return ['hex', 'base64', 'foo'];
   if (name === 'decode' && k === 0) return ['', '61', '6', 'YWJj', 'YQ==', 'zz'];
   if (p === 'text' && def.id.endsWith('_flags') && k === def.args.length - 1) return ['', 'g', 'i', 'gi'];

@@ -172,6 +172,20 @@ const EXPECTED: readonly {
     why: 'the time of an interval is a safe integer of microseconds',
     holds: (c, _, ours) => c.out.name === 'interval' && ours === 'e22008 interval out of range',
   },
+  {
+    why: 'to_char refuses numbers that are not finite, and those whose digits a double does not give',
+    holds: (c, _, ours) => c.func.startsWith('to_char_') && ours.startsWith('e0A000 to_char of a number'),
+  },
+  {
+    why: 'a whole day counts its Julian fraction with other zeros',
+    holds: (c, pg, ours) => /julian/.test(c.sql) && pg.replace(/\.0+$/, '') === ours.replace(/\.0+$/, ''),
+  },
+  {
+    why: 'a sum of reals is rounded once, not at each step',
+    holds: (c, pg, ours) =>
+      c.func === 'sum_float4' &&
+      Math.abs(Number(pg.slice(1)) - Number(ours.slice(1))) < 1e-6 * Math.abs(Number(pg.slice(1))),
+  },
   { why: 'numeric keeps 240 decimals', holds: (c, pg) => c.out.name === 'numeric' && pg.length > 240 },
   {
     why: 'text that is no time at all is a syntax error, also where PostgreSQL takes a word for a zone',

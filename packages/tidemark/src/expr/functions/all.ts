@@ -14,6 +14,7 @@ import { QUANTIFIED } from './quantified.ts';
 import { SYSTEM } from './system.ts';
 import { TEXT } from './text.ts';
 import { TEXT_FORMAT } from './text-format.ts';
+import { TO_CHAR_NUMBER } from './to-char-number.ts';
 
 export const FUNCTIONS: readonly FunctionDef[] = [
   ...ARITHMETIC,
@@ -29,5 +30,6 @@ export const FUNCTIONS: readonly FunctionDef[] = [
   ...QUANTIFIED,
   ...SYSTEM,
   ...ENCODINGS,
+  ...TO_CHAR_NUMBER,
   ...CAST_FUNCTIONS,
 ];
