@@ -3,12 +3,14 @@
  * disk holds nobody up, and a decoder that is a plain generator stops between two batches for as long as it is told.
  */
 import { SqlError } from '../base/error.ts';
+import type { Batch } from '../repr/batch.ts';
+import type { FileProgress } from './file-source.ts';
 
 export interface ByteSource {
   /** What errors call it. */
   readonly path: string;
   readonly byteLength: number;
-  /** Exactly the bytes [from, to), in memory of their own; raises where they cannot be read. */
+  /** Exactly the bytes [from, to), in memory of their own. Raises `io_error`, with the file named, where they cannot be read. */
   read(from: number, to: number): Uint8Array<ArrayBuffer>;
 }
 
@@ -36,3 +38,9 @@ export function inFile(path: string, place: string, error: unknown): unknown {
 
 /** Rows in one batch at most, where the caller does not say. */
 export const MAX_BATCH_ROWS = 131_072;
+
+/** What decoders yield. Times are for the reader of the file to give. */
+export interface Decoded {
+  readonly batch: Batch;
+  readonly progress: FileProgress;
+}

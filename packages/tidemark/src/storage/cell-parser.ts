@@ -96,7 +96,7 @@ function int8(type: SqlType): CellParser {
   const slow = general(type);
   return (bytes, from, to, out) => {
     const v = shortInteger(bytes, from, to);
-    if (v === v && (v >= 0 || type.name === 'int8')) out.pushI64Number(v);
+    if (!Number.isNaN(v) && (v >= 0 || type.name === 'int8')) out.pushI64Number(v);
     else slow(bytes, from, to, out);
   };
 }
@@ -171,7 +171,7 @@ function date(type: SqlType): CellParser {
   const slow = general(type);
   return (bytes, from, to, out) => {
     const days = to - from === 10 ? isoDays(bytes, from) : Number.NaN;
-    if (days === days) out.pushNumber(days);
+    if (!Number.isNaN(days)) out.pushNumber(days);
     else slow(bytes, from, to, out);
   };
 }
@@ -184,7 +184,7 @@ function timestamp(type: SqlType): CellParser {
       gap === 32 || gap === 84
         ? isoDays(bytes, from) * 86_400e6 + clockMicros(bytes, from + 11, to)
         : Number.NaN;
-    if (micros === micros) out.pushI64Number(micros);
+    if (!Number.isNaN(micros)) out.pushI64Number(micros);
     else slow(bytes, from, to, out);
   };
 }

@@ -13,10 +13,10 @@ import type { Batch } from '../repr/batch.ts';
 import { ColumnBuilder } from '../repr/column.ts';
 import { decodeUtf8, encodeUtf8 } from '../repr/text.ts';
 import { type ColumnDesc, kindOf, type RelationDesc } from '../repr/types.ts';
-import { type ByteSource, fileMessage, inFile, MAX_BATCH_ROWS } from './byte-source.ts';
+import { type ByteSource, type Decoded, fileMessage, inFile, MAX_BATCH_ROWS } from './byte-source.ts';
 import { type CellParser, cellParser, checkText } from './cell-parser.ts';
 import { CsvScanner, type CsvSyntax } from './csv-scanner.ts';
-import type { FileDescription, FileProgress } from './file-source.ts';
+import type { FileDescription } from './file-source.ts';
 import { ANY_TYPE, cellTypes, columnNames, inferredType, type TypeSet } from './infer.ts';
 
 export interface CsvOptions {
@@ -27,11 +27,6 @@ export interface CsvOptions {
   readonly header?: boolean | undefined;
   /** What an unquoted field says for NULL; nothing if absent. */
   readonly nullString?: string | undefined;
-}
-
-export interface Decoded {
-  readonly batch: Batch;
-  readonly progress: FileProgress;
 }
 
 const CHUNK_BYTES = 1 << 20;

@@ -228,7 +228,7 @@ const int64s: Convert = (raw, n) => {
 const doubles: Convert = (raw, n) => {
   const a = raw as Float64Array | Float32Array;
   const out = new Float64Array(n);
-  for (let i = 0; i < n; i++) out[i] = a[i] === a[i] ? a[i]! : Number.NaN;
+  for (let i = 0; i < n; i++) out[i] = Number.isNaN(a[i]) ? Number.NaN : a[i]!;
   return fixed('f64', n, out);
 };
 

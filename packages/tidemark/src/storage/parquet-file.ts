@@ -12,8 +12,14 @@ import type { ColumnMetaData, FileMetaData, RowGroup, SchemaTree } from 'hyparqu
 import { SqlError, unsupported } from '../base/error.ts';
 import { type Column, concatColumns, gather } from '../repr/column.ts';
 import { type ColumnDesc, type RelationDesc, type SqlType, sameType, typeToString } from '../repr/types.ts';
-import { type ByteSource, type FileCodecs, fileMessage, inFile, MAX_BATCH_ROWS } from './byte-source.ts';
-import type { Decoded } from './csv.ts';
+import {
+  type ByteSource,
+  type Decoded,
+  type FileCodecs,
+  fileMessage,
+  inFile,
+  MAX_BATCH_ROWS,
+} from './byte-source.ts';
 import type { FileDescription } from './file-source.ts';
 import { type LeafType, leafType } from './parquet-columns.ts';
 import { NestedReader, type NestedShape, nestedShape, ownedSlice } from './parquet-nested.ts';
@@ -45,8 +51,8 @@ function about<T>(source: ByteSource, place: string | null, f: () => T): T {
   try {
     return f();
   } catch (error) {
-    const own = error instanceof RangeError || error instanceof Error ? parquetError(error) : error;
-    if (!(own instanceof SqlError) || own.code === 'io_error') throw own;
+    const own = parquetError(error);
+    if (own.code === 'io_error') throw own;
     if (place !== null) throw inFile(source.path, place, own);
     throw new SqlError(own.code, fileMessage(source.path, own.message), own.fields);
   }

@@ -19,6 +19,7 @@ import type {
   ParquetType,
   SchemaTree,
 } from 'hyparquet/src/types.js';
+import { AssertionError } from '../base/assert.ts';
 import { SqlError, unsupported } from '../base/error.ts';
 import type { Column } from '../repr/column.ts';
 import type { FileCodecs } from './byte-source.ts';
@@ -47,9 +48,12 @@ export function compressorsOf(codecs: FileCodecs): Compressors {
 }
 
 /** A library's complaint in our words: what it does not know is unsupported, everything else is damage. */
-export function parquetError(error: unknown): unknown {
+export function parquetError(error: unknown): SqlError {
   if (error instanceof SqlError) return error;
+  if (error instanceof AssertionError) throw error;
   const message = error instanceof Error ? error.message.replace(/^parquet /, '') : String(error);
+  if (/allocation failed/.test(message))
+    return new SqlError('out_of_memory', 'does not fit in memory', { cause: error });
   if (/^unsupported /.test(message))
     return unsupported(message.slice('unsupported '.length), { cause: error });
   return damaged(message, error);
