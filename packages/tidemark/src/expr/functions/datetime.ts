@@ -342,6 +342,9 @@ const logical: FunctionDef[] = [
   ),
 ];
 
+/** An offset counts east here, not west as in `AT TIME ZONE`. */
+const eastward = (z: string): TimeZone => timeZone(z.replace(/^[+-]/, (c) => (c === '+' ? '-' : '+')));
+
 const makers: FunctionDef[] = [
   rowFunction(
     'make_date_int4_int4_int4',
@@ -386,7 +389,7 @@ const makers: FunctionDef[] = [
     ['int4', 'int4', 'int4', 'int4', 'int4', 'float8', 'text'],
     'timestamptz',
     ([y, mo, d, h, mi, s, z]) =>
-      localToTimestamptz(dateAtTime(makeDate(y, mo, d), makeTime(h, mi, s)), timeZone(z)),
+      localToTimestamptz(dateAtTime(makeDate(y, mo, d), makeTime(h, mi, s)), eastward(z)),
     'An instant from the fields of a zone’s clock.',
     FAILS,
   ),
