@@ -94,7 +94,10 @@ function* types(): Iterable<readonly [string, string]> {
 /** By function id. What is missing answers NULL: functions, rules, triggers and constraints do not exist here. */
 const ANSWERS: Readonly<Record<string, Answer>> = {
   pg_get_userbyid: constant('tidemark'),
-  pg_table_is_visible: table((f) => items(f, (i) => String(isVisible(f, i)))),
+  // psql leaves pg_catalog out of its lists by name, and would show every mz_catalog relation beside the user's own.
+  pg_table_is_visible: table((f) =>
+    items(f, (i) => String(i.name.schema !== 'mz_catalog' && isVisible(f, i))),
+  ),
   pg_type_is_visible: constant(true),
   pg_function_is_visible: constant(true),
   pg_operator_is_visible: constant(true),

@@ -22,6 +22,7 @@ import {
 } from '../catalog/entities.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
 import { ComputeInstance } from '../controller/instance.ts';
+import type { LifecycleEvent } from '../controller/lives.ts';
 import type { Shard } from '../persist/shard.ts';
 import type { Fence, ShardSchema } from '../persist/shard-types.ts';
 import type { Shards } from '../persist/shards.ts';
@@ -99,6 +100,7 @@ export class Environment {
   readonly #rows = new BuiltinRows();
   readonly #supervisors = new Map<ReplicaId, ReplicaSupervisor>();
   #catalogShard!: Shard;
+  readonly #lifecycleListeners = new Set<(event: LifecycleEvent, clusterId: ClusterId) => void>();
   #transient = 0;
   #ddl: Promise<unknown> = Promise.resolve();
   #cancelMaintenance: (() => void) | null = null;
@@ -320,8 +322,17 @@ export class Environment {
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
       onFailed: (id, e) => logger.error({ id, ...e }, 'a dataflow failed'),
     });
+    instance.lives.subscribe((e) => {
+      for (const f of [...this.#lifecycleListeners]) f(e, clusterId);
+    });
     this.instances.set(clusterId, instance);
     return instance;
+  }
+
+  /** Every new lifecycle event of any cluster, now and later. */
+  onLifecycle(listener: (event: LifecycleEvent, clusterId: ClusterId) => void): () => void {
+    this.#lifecycleListeners.add(listener);
+    return () => this.#lifecycleListeners.delete(listener);
   }
 
   startReplica(clusterId: ClusterId, replica: { readonly id: ReplicaId; readonly workers: number }): void {

@@ -108,7 +108,8 @@ class Lister {
     const { shards, shardId, until, onRows } = this.#o;
     const shard = await shards.open(shardId);
     const asOf = this.#o.asOf ?? shard.since;
-    if (this.#o.asOf === undefined && asOf > 0) this.#advance(asOf);
+    // Nothing comes before it; operators absorb the snapshot as it arrives only once they know that.
+    if (asOf > 0) this.#advance(asOf);
     const listing = await shard.snapshot(asOf, { signal: this.#signal });
     try {
       onRows?.({ kind: 'total', rows: listing.rows });

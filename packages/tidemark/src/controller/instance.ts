@@ -6,7 +6,7 @@
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger } from '../base/clock.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
-import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
+import { type ClusterId, compareIds, type GlobalId, type ReplicaId } from '../base/ids.ts';
 import type {
   Command,
   DataflowDescription,
@@ -352,6 +352,28 @@ export class ComputeInstance {
       } else if (this.#o.shards.upper(id) <= c.asOf) return false;
     }
     return true;
+  }
+
+  /** The input that holds a collection's start up: the one furthest behind, then the least id; null if none does. */
+  waitsFor(id: GlobalId): GlobalId | null {
+    const c = this.#collections.get(id);
+    if (c === undefined) return null;
+    let worst: { readonly id: GlobalId; readonly frontier: Frontier } | null = null;
+    for (const input of c.imports.keys()) {
+      const frontier = this.#collections.has(input) ? this.writeFrontier(input) : this.#o.shards.upper(input);
+      if (frontier > c.asOf) continue;
+      if (
+        worst === null ||
+        frontier < worst.frontier ||
+        (frontier === worst.frontier && compareIds(input, worst.id) < 0)
+      )
+        worst = { id: input, frontier };
+    }
+    return worst?.id ?? null;
+  }
+
+  failure(id: GlobalId): SqlError | undefined {
+    return this.#collections.get(id)?.failure;
   }
 
   // ---- Peeks

@@ -102,6 +102,8 @@ class Importer implements OperatorLogic {
     if (options.gate !== undefined && !options.gate.isOpen) return;
     if (!this.#started) {
       this.#started = true;
+      // Nothing comes before it: readers may absorb the first batches as they arrive.
+      this.#capability.downgrade(options.asOf);
       this.#queue.push(...handle.batches());
       this.#upper = handle.upper;
       // The queue holds the batches themselves.
@@ -116,7 +118,7 @@ class Importer implements OperatorLogic {
       return;
     }
     const ends = this.#upper >= this.#until || (this.#gone && options.onWriterGone === 'close');
-    if (this.#capability.time !== EMPTY) this.#capability.downgrade(ends ? EMPTY : this.#upper);
+    if (this.#capability.time !== EMPTY) this.#capability.downgrade(ends ? EMPTY : Math.max(this.#upper, options.asOf));
     if (this.#capability.time === EMPTY) this.#stopListening();
   }
 

@@ -3,6 +3,7 @@
  * retracts exactly that. Tables whose rows come from controllers (`live`) are written by them through `LiveTable`.
  */
 import { idClass } from '../../base/ids.ts';
+import { Interval } from '../../repr/interval.ts';
 import { type Datum, oidOf, TYPES, type TypeName, typeToString } from '../../repr/types.ts';
 import { type CatalogItem, isRelation } from '../catalog-reader.ts';
 import type {
@@ -106,7 +107,7 @@ export const BUILTIN_TABLES = [
           c.size,
           c.introspectionIntervalMs === 0
             ? null
-            : { months: 0, days: 0, micros: BigInt(c.introspectionIntervalMs) * 1000n },
+            : new Interval(0, 0, c.introspectionIntervalMs * 1000),
           c.introspectionDebugging,
         ],
       ],

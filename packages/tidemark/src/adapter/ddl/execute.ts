@@ -1,0 +1,81 @@
+/** The one dispatch over statements that change the catalog; one runs at a time. Gives the command tag. */
+import { unsupported } from '../../base/error.ts';
+import type { AlterPlan, ClusterPlan, CreatePlan, Plan } from '../../plan/statement/plan.ts';
+import type { Environment } from '../environment.ts';
+import { comment, createCluster, createClusterReplica, createDatabase, createSchema } from './clusters.ts';
+import {
+  createIndex,
+  createMaterializedView,
+  createSource,
+  createTable,
+  createView,
+  type Notify,
+} from './create.ts';
+import { drop } from './drop.ts';
+
+export type DdlPlan =
+  | CreatePlan
+  | ClusterPlan
+  | AlterPlan
+  | Extract<Plan, { kind: 'createSchema' | 'createDatabase' | 'drop' | 'comment' }>;
+
+export function executeDdl(
+  env: Environment,
+  plan: DdlPlan,
+  database: string,
+  notify: Notify,
+): Promise<string> {
+  return env.exclusively(() => run(env, plan, database, notify));
+}
+
+async function run(env: Environment, plan: DdlPlan, database: string, notify: Notify): Promise<string> {
+  switch (plan.kind) {
+    case 'createTable':
+      await createTable(env, plan, notify);
+      return 'CREATE TABLE';
+    case 'createSource':
+      await createSource(env, plan, notify);
+      return 'CREATE SOURCE';
+    case 'createView':
+      await createView(env, plan, notify);
+      return 'CREATE VIEW';
+    case 'createMaterializedView':
+      await createMaterializedView(env, plan, notify);
+      return 'CREATE MATERIALIZED VIEW';
+    case 'createIndex':
+      await createIndex(env, plan, notify);
+      return 'CREATE INDEX';
+    case 'createCluster':
+      await createCluster(env, plan, notify);
+      return 'CREATE CLUSTER';
+    case 'createClusterReplica':
+      await createClusterReplica(env, plan, notify);
+      return 'CREATE CLUSTER REPLICA';
+    case 'createSchema':
+      await createSchema(env, plan, database, notify);
+      return 'CREATE SCHEMA';
+    case 'createDatabase':
+      await createDatabase(env, plan, notify);
+      return 'CREATE DATABASE';
+    case 'drop':
+      await drop(env, plan, database, notify);
+      return `DROP ${plan.objectType.toUpperCase()}`;
+    case 'comment':
+      await comment(env, plan);
+      return 'COMMENT';
+    case 'createSink':
+      throw unsupported('CREATE SINK');
+    case 'createConnection':
+      throw unsupported('CREATE CONNECTION');
+    case 'createSecret':
+      throw unsupported('CREATE SECRET');
+    case 'alterRename':
+    case 'alterSetSchema':
+    case 'alterSwap':
+    case 'alterSet':
+    case 'alterReset':
+    case 'alterApplyReplacement':
+    case 'alterSecret':
+      throw unsupported(`ALTER ${plan.object.objectType.toUpperCase()}`);
+  }
+}

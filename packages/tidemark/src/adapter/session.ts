@@ -1,0 +1,682 @@
+/**
+ * A session: settings, a transaction, prepared statements, cursors. Executes one statement at a time and gives its result; wires and the
+ * library stand on it. Errors fail the transaction that is open; whoever reports them calls `fail`.
+ */
+import { SqlError, unsupported } from '../base/error.ts';
+import type { GlobalId } from '../base/ids.ts';
+import type { NameContext } from '../catalog/catalog-reader.ts';
+import { evalConstant } from '../expr/eval.ts';
+import { isEvalError, sqlErrorOf } from '../expr/eval-error.ts';
+import type { EvalContext } from '../expr/functions.ts';
+import type { QueryPlan } from '../plan/plan-query.ts';
+import type { SelectPlan } from '../plan/statement/plan.ts';
+import { describeStatement, type Plan, planStatement, type StatementContext } from '../plan/statement.ts';
+import { type Batch, concatBatches, diffAt, emptyBatch } from '../repr/batch.ts';
+import { findCast } from '../repr/casts.ts';
+import { sliceColumn } from '../repr/column.ts';
+import { DEFAULT_FORMAT } from '../repr/format.ts';
+import { type Datum, kindOf, type RelationDesc, type SqlType, type } from '../repr/types.ts';
+import type { Statement } from '../sql/ast-statement.ts';
+import type { Hold } from '../time/hold-set.ts';
+import { askCatalog, lowerCatalogCalls } from './catalog-functions.ts';
+import { executeDdl } from './ddl/execute.ts';
+import type { Environment } from './environment.ts';
+import { type QueryResult, type ReadTimes, runQuery } from './query.ts';
+import { batchOf } from './rows.ts';
+import { durationMs, SERVER_VERSION, Settings } from './settings.ts';
+import { planWrite, readsBeforeWriting, type WriteResult } from './write.ts';
+
+export type Result =
+  | {
+      readonly kind: 'rows';
+      readonly desc: RelationDesc;
+      readonly rows: Batch;
+      readonly tag: (rows: number) => string;
+    }
+  | { readonly kind: 'command'; readonly tag: string };
+
+export type TransactionStatus = 'idle' | 'open' | 'failed';
+
+interface Transaction {
+  status: 'open' | 'failed';
+  /** Begun by BEGIN; an implicit one ends with its batch. */
+  readonly explicit: boolean;
+  readonly startedMicros: bigint;
+  times: ReadTimes | undefined;
+  readonly holds: Hold[];
+  readonly writes: Map<GlobalId, Batch[]>;
+}
+
+export interface PreparedStatement {
+  readonly statement: Statement;
+  readonly paramTypes: readonly SqlType[];
+  readonly result: RelationDesc | undefined;
+}
+
+interface Cursor {
+  readonly desc: RelationDesc;
+  readonly rows: Batch;
+  readonly hold: boolean;
+  /** Position as a row of the batch, and how many of its copies were given. */
+  at: number;
+  copies: number;
+}
+
+export interface SessionOptions {
+  readonly env: Environment;
+  readonly user: string;
+  readonly database: string;
+  readonly sessionId: number;
+  readonly notice: (message: string) => void;
+  readonly onSetting?: (name: string, value: string) => void;
+}
+
+const TEXT = type('text');
+
+export class Session {
+  readonly settings: Settings;
+  readonly prepared: Map<string, PreparedStatement> = new Map();
+  readonly #o: SessionOptions;
+  readonly #env: Environment;
+  readonly #cursors = new Map<string, Cursor>();
+  #transaction: Transaction | null = null;
+  #running: AbortController | null = null;
+
+  constructor(options: SessionOptions) {
+    this.#o = options;
+    this.#env = options.env;
+    this.settings = new Settings(options.onSetting ?? (() => undefined));
+    if (this.#env.catalog.database(options.database) !== undefined)
+      this.settings.set('database', [options.database]);
+  }
+
+  get status(): TransactionStatus {
+    const t = this.#transaction;
+    if (t === null || (!t.explicit && t.status === 'open')) return 'idle';
+    return t.status;
+  }
+
+  // ---- Context
+
+  get #names(): NameContext {
+    return {
+      database: this.settings.get('database'),
+      searchPath: this.settings.list('search_path'),
+      sessionId: this.#o.sessionId,
+    };
+  }
+
+  #evalContext(mzNow?: number): EvalContext {
+    const names = this.#names;
+    const facts = { catalog: this.#env.catalog, names };
+    const startedMicros =
+      this.#transaction?.startedMicros ?? BigInt(Math.round(this.#env.options.clock.nowMs() * 1000));
+    return {
+      timeZone: this.settings.get('timezone'),
+      nowMicros: startedMicros,
+      ...(mzNow !== undefined && { mzNow }),
+      session: {
+        user: this.#o.user,
+        database: names.database,
+        schemas: names.searchPath.filter((s) => this.#env.catalog.hasSchema([s], names)),
+        backendPid: this.#o.sessionId,
+        version: `PostgreSQL ${SERVER_VERSION} (Tidemark)`,
+        setting: (name) => this.settings.lookup(name),
+      },
+      catalog: (func, args) => askCatalog(facts, func, args),
+    };
+  }
+
+  #context(more: Partial<StatementContext> = {}, mzNow?: number): StatementContext {
+    return {
+      catalog: this.#env.catalog,
+      names: this.#names,
+      eval: this.#evalContext(mzNow),
+      cluster: this.#env.catalog.cluster(this.settings.get('cluster'))?.id,
+      ...more,
+    };
+  }
+
+  // ---- Statements
+
+  prepare(
+    name: string,
+    statement: Statement,
+    paramTypes: readonly (SqlType | undefined)[] = [],
+  ): PreparedStatement {
+    if (name !== '' && this.prepared.has(name))
+      throw new SqlError('duplicate_prepared_statement', `prepared statement "${name}" already exists`);
+    this.#refuseInFailed(statement);
+    const { paramTypes: types, result } = this.#describe(statement, paramTypes);
+    const p: PreparedStatement = { statement, paramTypes: types, result };
+    this.prepared.set(name, p);
+    return p;
+  }
+
+  #describe(
+    statement: Statement,
+    paramTypes: readonly (SqlType | undefined)[],
+  ): { paramTypes: readonly SqlType[]; result: RelationDesc | undefined } {
+    const { paramTypes: types, result } = describeStatement(statement, this.#context({ paramTypes }));
+    return { paramTypes: types, result: result ?? textResult(statement) };
+  }
+
+  find(name: string): PreparedStatement {
+    const p = this.prepared.get(name);
+    if (p === undefined)
+      throw new SqlError(
+        'invalid_sql_statement_name',
+        name === ''
+          ? 'unnamed prepared statement does not exist'
+          : `prepared statement "${name}" does not exist`,
+      );
+    return p;
+  }
+
+  /** Runs a statement; outside a transaction block it is a transaction of its own. */
+  async execute(
+    statement: Statement,
+    params?: { readonly types: readonly SqlType[]; readonly values: readonly Datum[] },
+  ): Promise<Result> {
+    this.#refuseInFailed(statement);
+    const abort = new AbortController();
+    this.#running = abort;
+    const timeout = durationMs('statement_timeout', this.settings.get('statement_timeout'));
+    const cancelTimer =
+      timeout === 0
+        ? undefined
+        : this.#env.options.timers.after(timeout, () =>
+            abort.abort(new SqlError('query_canceled', 'canceling statement due to statement timeout')),
+          );
+    const implicit = this.#transaction === null;
+    if (implicit) this.#begin(false);
+    try {
+      const more = params === undefined ? {} : { paramTypes: params.types, paramValues: params.values };
+      const plan = planStatement(statement, this.#context(more));
+      const result = await this.#run(plan, statement, more, abort.signal);
+      if (implicit && this.#transaction !== null && !this.#transaction.explicit) await this.#commit();
+      return result;
+    } catch (error) {
+      if (implicit && this.#transaction !== null && !this.#transaction.explicit) this.#rollback();
+      throw abort.signal.reason instanceof SqlError ? abort.signal.reason : error;
+    } finally {
+      cancelTimer?.();
+      this.#running = null;
+    }
+  }
+
+  cancel(): void {
+    this.#running?.abort(new SqlError('query_canceled', 'canceling statement due to user request'));
+  }
+
+  /** An error was reported: an open block fails. */
+  fail(): void {
+    const t = this.#transaction;
+    if (t === null) return;
+    if (t.explicit) {
+      t.status = 'failed';
+      this.#release(t);
+    } else this.#rollback();
+  }
+
+  close(): void {
+    this.cancel();
+    if (this.#transaction !== null) this.#rollback();
+    this.#cursors.clear();
+    this.prepared.clear();
+  }
+
+  #refuseInFailed(statement: Statement): void {
+    if (this.#transaction?.status !== 'failed') return;
+    if (statement.kind === 'rollback' || statement.kind === 'commit') return;
+    throw new SqlError(
+      'in_failed_sql_transaction',
+      'current transaction is aborted, commands ignored until end of transaction block',
+    );
+  }
+
+  async #run(
+    plan: Plan | undefined,
+    statement: Statement,
+    params: Partial<StatementContext>,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    if (plan === undefined) return { kind: 'command', tag: 'ALTER' };
+    switch (plan.kind) {
+      case 'select': {
+        const r = await this.#select(plan, statement, params, signal);
+        return { kind: 'rows', desc: r.desc, rows: r.rows, tag: (n) => `SELECT ${n}` };
+      }
+      case 'insert':
+      case 'update':
+      case 'delete':
+        return this.#write(plan, statement, params, signal);
+      case 'explain':
+        return textRows(plan.column, plan.lines, 'EXPLAIN');
+      case 'showCreate':
+        return {
+          kind: 'rows',
+          desc: SHOW_CREATE,
+          rows: batchOf([TEXT, TEXT], [[plan.name, plan.sql]]),
+          tag: () => 'SHOW',
+        };
+      case 'subscribe':
+        throw unsupported('SUBSCRIBE');
+      case 'copyFrom':
+      case 'copyTo':
+        throw unsupported('COPY');
+      case 'explainTimestamp':
+        throw unsupported('EXPLAIN TIMESTAMP');
+      case 'explainAnalyze':
+        throw unsupported('EXPLAIN ANALYZE');
+      case 'begin':
+      case 'commit':
+      case 'rollback':
+      case 'setTransaction':
+        return this.#transactionStatement(plan);
+      case 'set':
+      case 'reset':
+      case 'showVariable':
+      case 'showAll':
+      case 'discard':
+      case 'alterSystemSet':
+      case 'alterSystemReset':
+        return this.#settingStatement(plan);
+      case 'prepare':
+        this.prepare(plan.name, plan.statement, plan.paramTypes);
+        return { kind: 'command', tag: 'PREPARE' };
+      case 'execute':
+        return this.#executePrepared(plan, signal);
+      case 'deallocate':
+        if (plan.name === undefined) this.prepared.clear();
+        else {
+          this.find(plan.name);
+          this.prepared.delete(plan.name);
+        }
+        return { kind: 'command', tag: plan.name === undefined ? 'DEALLOCATE ALL' : 'DEALLOCATE' };
+      case 'declareCursor':
+      case 'fetch':
+      case 'closeCursor':
+        return this.#cursorStatement(plan, statement, params, signal);
+      default: {
+        this.#refuseInBlock(statement);
+        const tag = await executeDdl(this.#env, plan, this.settings.get('database'), this.#o.notice);
+        return { kind: 'command', tag };
+      }
+    }
+  }
+
+  #refuseInBlock(statement: Statement): void {
+    if (this.#transaction?.explicit)
+      throw new SqlError(
+        'active_sql_transaction',
+        `${statementName(statement)} cannot run inside a transaction block`,
+      );
+  }
+
+  // ---- Reading
+
+  async #select(
+    plan: SelectPlan,
+    statement: Statement,
+    params: Partial<StatementContext>,
+    signal: AbortSignal,
+  ): Promise<QueryResult> {
+    if (plan.asOf !== undefined) throw unsupported('AS OF');
+    if ((this.#transaction?.writes.size ?? 0) > 0 && plan.query.reads.length > 0)
+      throw unsupported('reading in a transaction that has written', { hint: 'commit first' });
+    const usesNow = plan.query.contextual.includes('mz_now');
+    if (!usesNow) return this.#query(plan.query, signal);
+    // The time is chosen from what the plan reads; then it is planned again with it.
+    const times = this.#transaction?.times ?? { ts: this.#env.oracle.readTime, logs: null };
+    const again = planStatement(statement, this.#context(params, times.ts));
+    if (again?.kind !== 'select')
+      throw new SqlError('internal_error', 'a statement plans to one kind of plan');
+    return this.#query(again.query, signal, times);
+  }
+
+  async #query(query: QueryPlan, signal: AbortSignal, times?: ReadTimes): Promise<QueryResult> {
+    const clusterName = this.settings.get('cluster');
+    const facts = { catalog: this.#env.catalog, names: this.#names };
+    const result = await runQuery(
+      this.#env,
+      { ...query, mir: lowerCatalogCalls(query.mir, facts) },
+      {
+        clusterId: this.#env.catalog.cluster(clusterName)?.id,
+        clusterName,
+        signal,
+        serializable: this.settings.get('transaction_isolation') === 'serializable',
+        times: this.#transaction?.times ?? times,
+      },
+    );
+    const t = this.#transaction;
+    if (t?.explicit && t.times === undefined && result.times !== null) this.#fixTimes(t, result.times);
+    return result;
+  }
+
+  /** From its first read on a transaction reads at one time: everything it might read stays readable there. */
+  #fixTimes(t: Transaction, times: ReadTimes): void {
+    t.times = times;
+    for (const { item } of this.#env.catalog.loadedItems()) {
+      const { collections, instances } = this.#env;
+      if (collections.has(item.id) && collections.since(item.id) <= times.ts)
+        t.holds.push(collections.hold(item.id, times.ts));
+      if (item.kind !== 'index') continue;
+      const instance = instances.get(item.cluster);
+      if (instance === undefined || !instance.hasCollection(item.id)) continue;
+      const at = item.id.startsWith('si') ? times.logs : times.ts;
+      if (at !== null && instance.since(item.id) <= at) t.holds.push(instance.hold(item.id, at));
+    }
+  }
+
+  // ---- Writing
+
+  async #write(
+    plan: Extract<Plan, { kind: 'insert' | 'update' | 'delete' }>,
+    statement: Statement,
+    params: Partial<StatementContext>,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    const t = this.#transaction!;
+    if (t.times !== undefined)
+      throw unsupported('writing in a transaction that has read', { hint: 'commit first' });
+    const run = async (p: typeof plan): Promise<WriteResult> =>
+      planWrite(this.#env, p, async (q) => (await this.#query(q, signal)).rows, this.#evalContext());
+    if (!readsBeforeWriting(plan)) return this.#buffer(t, plan.kind, await run(plan));
+    if (t.explicit || t.writes.size > 0)
+      throw unsupported(
+        `${plan.kind === 'insert' ? 'INSERT … SELECT' : plan.kind.toUpperCase()} in a transaction block`,
+        {
+          hint: 'run it as a statement of its own',
+        },
+      );
+    // Nobody else may change what was read between the read and the commit.
+    return this.#env.exclusively(async () => {
+      const again = planStatement(statement, this.#context(params)) as typeof plan;
+      const result = await run(again);
+      signal.throwIfAborted();
+      this.#buffer(t, plan.kind, result);
+      await this.#flush(t);
+      return this.#buffered(plan.kind, result);
+    });
+  }
+
+  #buffer(t: Transaction, kind: 'insert' | 'update' | 'delete', r: WriteResult): Result {
+    for (const [id, batch] of r.updates) {
+      if (batch.length === 0) continue;
+      const list = t.writes.get(id);
+      if (list === undefined) t.writes.set(id, [batch]);
+      else list.push(batch);
+    }
+    return this.#buffered(kind, r);
+  }
+
+  #buffered(kind: 'insert' | 'update' | 'delete', r: WriteResult): Result {
+    const tag = kind === 'insert' ? `INSERT 0 ${r.count}` : `${kind.toUpperCase()} ${r.count}`;
+    if (r.returning === null) return { kind: 'command', tag };
+    return { kind: 'rows', desc: r.returning.desc, rows: r.returning.rows, tag: () => tag };
+  }
+
+  async #flush(t: Transaction): Promise<void> {
+    if (t.writes.size === 0) return;
+    const updates = new Map<string, readonly Batch[]>();
+    for (const [id, batches] of t.writes) {
+      const shard = this.#env.collections.has(id) ? this.#env.collections.shardOf(id) : undefined;
+      if (shard === undefined || !this.#env.group.isMember(shard))
+        throw new SqlError('undefined_table', 'a table that was written to was dropped meanwhile');
+      updates.set(shard, batches.length > 1 ? [concatBatches(batches)] : batches);
+    }
+    t.writes.clear();
+    await this.#env.group.write({ updates });
+  }
+
+  // ---- Transactions
+
+  #begin(explicit: boolean): void {
+    this.#transaction = {
+      status: 'open',
+      explicit,
+      startedMicros: BigInt(Math.round(this.#env.options.clock.nowMs() * 1000)),
+      times: undefined,
+      holds: [],
+      writes: new Map(),
+    };
+    this.settings.begin();
+  }
+
+  #release(t: Transaction): void {
+    for (const h of t.holds.splice(0)) h.release();
+    t.writes.clear();
+  }
+
+  async #commit(): Promise<void> {
+    const t = this.#transaction!;
+    try {
+      await this.#flush(t);
+      this.settings.end(false);
+    } catch (error) {
+      this.settings.end(true);
+      throw error;
+    } finally {
+      this.#release(t);
+      this.#endCursors(t);
+      this.#transaction = null;
+    }
+  }
+
+  #rollback(): void {
+    const t = this.#transaction!;
+    this.#release(t);
+    this.settings.end(true);
+    this.#endCursors(t);
+    this.#transaction = null;
+  }
+
+  #endCursors(t: Transaction): void {
+    if (!t.explicit) return;
+    for (const [name, c] of this.#cursors) if (!c.hold) this.#cursors.delete(name);
+  }
+
+  async #transactionStatement(
+    plan: Extract<Plan, { kind: 'begin' | 'commit' | 'rollback' | 'setTransaction' }>,
+  ): Promise<Result> {
+    const t = this.#transaction!;
+    switch (plan.kind) {
+      case 'begin':
+        if (t.explicit) this.#o.notice('there is already a transaction in progress');
+        else this.#begin(true);
+        this.#modes(plan.modes);
+        return { kind: 'command', tag: 'BEGIN' };
+      case 'setTransaction':
+        this.#modes(plan.modes);
+        return { kind: 'command', tag: 'SET' };
+      case 'commit': {
+        if (!t.explicit) this.#o.notice('there is no transaction in progress');
+        const failed = t.status === 'failed';
+        if (failed) this.#rollback();
+        else await this.#commit();
+        if (plan.chain) this.#begin(true);
+        return { kind: 'command', tag: failed ? 'ROLLBACK' : 'COMMIT' };
+      }
+      case 'rollback':
+        if (!t.explicit) this.#o.notice('there is no transaction in progress');
+        this.#rollback();
+        if (plan.chain) this.#begin(true);
+        return { kind: 'command', tag: 'ROLLBACK' };
+    }
+  }
+
+  #modes(modes: { readonly isolation: string | undefined; readonly readOnly: boolean | undefined }): void {
+    if (modes.isolation !== undefined) this.settings.set('transaction_isolation', [modes.isolation]);
+    if (modes.readOnly !== undefined)
+      this.settings.set('transaction_read_only', [modes.readOnly ? 'on' : 'off']);
+  }
+
+  // ---- Settings
+
+  #settingStatement(
+    plan: Extract<
+      Plan,
+      {
+        kind:
+          | 'set'
+          | 'reset'
+          | 'showVariable'
+          | 'showAll'
+          | 'discard'
+          | 'alterSystemSet'
+          | 'alterSystemReset';
+      }
+    >,
+  ): Result {
+    switch (plan.kind) {
+      case 'set':
+        this.settings.set(plan.name, plan.values);
+        return { kind: 'command', tag: 'SET' };
+      case 'reset':
+        if (plan.name === undefined) this.settings.resetAll();
+        else this.settings.set(plan.name, undefined);
+        return { kind: 'command', tag: 'RESET' };
+      case 'showVariable': {
+        const value = this.settings.lookup(plan.name);
+        if (value === undefined)
+          throw new SqlError('undefined_object', `unrecognized configuration parameter "${plan.name}"`);
+        return textRows(plan.name, [value], 'SHOW');
+      }
+      case 'showAll':
+        return {
+          kind: 'rows',
+          desc: SHOW_ALL,
+          rows: batchOf(
+            [TEXT, TEXT, TEXT],
+            [...this.settings.all()].map((r) => [...r]),
+          ),
+          tag: () => 'SHOW',
+        };
+      case 'discard':
+        if (plan.what === 'all' || plan.what === 'plans') this.prepared.clear();
+        if (plan.what === 'all') {
+          this.settings.resetAll();
+          this.#cursors.clear();
+        }
+        return { kind: 'command', tag: `DISCARD ${plan.what.toUpperCase()}` };
+      case 'alterSystemSet':
+      case 'alterSystemReset':
+        throw unsupported('ALTER SYSTEM');
+    }
+  }
+
+  // ---- Prepared statements and cursors
+
+  async #executePrepared(plan: Extract<Plan, { kind: 'execute' }>, signal: AbortSignal): Promise<Result> {
+    const p = this.find(plan.name);
+    if (plan.args.length !== p.paramTypes.length)
+      throw new SqlError('syntax_error', `wrong number of parameters for prepared statement "${plan.name}"`, {
+        detail: `Expected ${p.paramTypes.length} parameters but got ${plan.args.length}.`,
+      });
+    const values = plan.args.map((a, i): Datum => {
+      const v = evalConstant(a, this.#evalContext());
+      if (isEvalError(v)) throw sqlErrorOf(v.error);
+      return assigned(v, a.type, p.paramTypes[i]!);
+    });
+    const params = { paramTypes: p.paramTypes, paramValues: values };
+    return this.#run(planStatement(p.statement, this.#context(params)), p.statement, params, signal);
+  }
+
+  async #cursorStatement(
+    plan: Extract<Plan, { kind: 'declareCursor' | 'fetch' | 'closeCursor' }>,
+    statement: Statement,
+    params: Partial<StatementContext>,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    switch (plan.kind) {
+      case 'declareCursor': {
+        if (!this.#transaction?.explicit && !plan.hold)
+          throw new SqlError(
+            'no_active_sql_transaction',
+            'DECLARE CURSOR can only be used in transaction blocks',
+          );
+        if (this.#cursors.has(plan.name))
+          throw new SqlError('duplicate_cursor', `cursor "${plan.name}" already exists`);
+        if (plan.plan.kind === 'subscribe') throw unsupported('SUBSCRIBE');
+        const { desc, rows } = await this.#select(plan.plan, statement, params, signal);
+        this.#cursors.set(plan.name, { desc, rows, hold: plan.hold, at: 0, copies: 0 });
+        return { kind: 'command', tag: 'DECLARE CURSOR' };
+      }
+      case 'fetch': {
+        const c = this.#cursors.get(plan.cursor);
+        if (c === undefined)
+          throw new SqlError('invalid_cursor_name', `cursor "${plan.cursor}" does not exist`);
+        const rows = advance(c, plan.count === 'all' ? Number.POSITIVE_INFINITY : plan.count);
+        return { kind: 'rows', desc: c.desc, rows, tag: (n) => `FETCH ${n}` };
+      }
+      case 'closeCursor':
+        if (plan.cursor === undefined) this.#cursors.clear();
+        else if (!this.#cursors.delete(plan.cursor))
+          throw new SqlError('invalid_cursor_name', `cursor "${plan.cursor}" does not exist`);
+        return { kind: 'command', tag: 'CLOSE CURSOR' };
+    }
+  }
+}
+
+const SHOW_CREATE: RelationDesc = textDesc('name', 'create_sql');
+const SHOW_ALL: RelationDesc = textDesc('name', 'setting', 'description');
+
+function textDesc(...names: readonly string[]): RelationDesc {
+  return { columns: names.map((name) => ({ name, type: TEXT, nullable: false })), keys: [] };
+}
+
+/** What SHOW and EXPLAIN answer with, known before they run. */
+function textResult(s: Statement): RelationDesc | undefined {
+  switch (s.kind) {
+    case 'showVariable':
+      return textDesc(s.name);
+    case 'showAll':
+      return SHOW_ALL;
+    case 'showCreate':
+      return SHOW_CREATE;
+    default:
+      return undefined;
+  }
+}
+
+function textRows(column: string, lines: readonly string[], tag: string): Result {
+  return {
+    kind: 'rows',
+    desc: textDesc(column),
+    rows: batchOf(
+      [TEXT],
+      lines.map((l) => [l]),
+    ),
+    tag: () => tag,
+  };
+}
+
+/** The next `n` rows, copies counted one by one. */
+function advance(c: Cursor, n: number): Batch {
+  const parts: Batch[] = [];
+  while (n > 0 && c.at < c.rows.length) {
+    const left = diffAt(c.rows, c.at) - c.copies;
+    const take = Math.min(left, n);
+    const columns = c.rows.columns.map((col) => sliceColumn(col, c.at, c.at + 1));
+    parts.push({ length: 1, columns, times: 0, diffs: take });
+    n -= take;
+    c.copies += take;
+    if (take === left) {
+      c.at++;
+      c.copies = 0;
+    }
+  }
+  return parts.length === 0 ? emptyBatch(c.desc.columns.map((x) => kindOf(x.type))) : concatBatches(parts);
+}
+
+/** A value brought to a parameter's type by an assignment cast. */
+function assigned(v: Datum, from: SqlType, to: SqlType): Datum {
+  if (v === null || from.name === to.name) return v;
+  const cast = findCast(from, to, false);
+  if (cast === undefined)
+    throw new SqlError('datatype_mismatch', `parameter has type ${from.name}, expected ${to.name}`);
+  return cast.apply(v, DEFAULT_FORMAT);
+}
+
+const statementName = (s: Statement): string => s.kind.replace(/([A-Z])/g, ' $1').toUpperCase();

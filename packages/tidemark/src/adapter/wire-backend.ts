@@ -1,0 +1,321 @@
+/**
+ * The wire's backend over sessions: statements and portals by name, parameters decoded, results encoded a page at a time.
+ */
+import { SqlError } from '../base/error.ts';
+import type {
+  Backend,
+  BackendSession,
+  BindRequest,
+  CellWriter,
+  Client,
+  Format,
+  Outcome,
+  ParseRequest,
+  RowPage,
+  RowsOutcome,
+  Startup,
+  StatementDescription,
+  TransactionStatus,
+  WireColumn,
+} from '../pgwire/backend.ts';
+import { expandFormats } from '../pgwire/formats.ts';
+import { type Batch, diffAt } from '../repr/batch.ts';
+import { isNull } from '../repr/column.ts';
+import {
+  binaryEncoder,
+  type CellEncoder,
+  type FormatContext,
+  parseBinary,
+  parseText,
+  textEncoder,
+} from '../repr/format.ts';
+import { decodeUtf8, encodeUtf8 } from '../repr/text.ts';
+import { findTimeZone, UTC } from '../repr/time-zone.ts';
+import { type Datum, oidOf, type RelationDesc, type SqlType, TYPES, typeByOid } from '../repr/types.ts';
+import type { Statement } from '../sql/ast-statement.ts';
+import { parseStatements } from '../sql/parse.ts';
+import { askCatalog } from './catalog-functions.ts';
+import type { Environment } from './environment.ts';
+import { type Result, Session } from './session.ts';
+
+/** Rows encoded before the socket is looked at. */
+const PAGE_ROWS = 1024;
+
+export function wireBackend(env: Environment): Backend {
+  return {
+    connect: async (startup, client) => new WireSession(env, startup, client),
+  };
+}
+
+interface Portal {
+  readonly statement: Statement;
+  readonly paramTypes: readonly SqlType[];
+  readonly params: readonly Datum[];
+  readonly formats: readonly Format[];
+  readonly result: RelationDesc | undefined;
+  outcome: Outcome | undefined;
+}
+
+class WireSession implements BackendSession {
+  readonly parameters: readonly (readonly [string, string])[];
+  readonly #env: Environment;
+  readonly #session: Session;
+  readonly #portals = new Map<string, Portal>();
+  readonly #texts = new Map<string, Statement | null>();
+  readonly #forget: () => void;
+
+  constructor(env: Environment, startup: Startup, client: Client) {
+    this.#env = env;
+    this.#session = new Session({
+      env,
+      user: startup.user,
+      database: startup.database,
+      sessionId: startup.pid,
+      notice: (message) => client.notice({ severity: 'NOTICE', code: 'successful_completion', message }),
+      onSetting: (name, value) => client.parameterStatus(name, value),
+    });
+    const { settings } = this.#session;
+    if (startup.applicationName !== '') settings.set('application_name', [startup.applicationName]);
+    for (const [name, value] of startup.settings) settings.set(name, [value]);
+    if (env.catalog.database(startup.database) === undefined)
+      client.notice({
+        severity: 'NOTICE',
+        code: 'successful_completion',
+        message: `database "${startup.database}" does not exist, using "${settings.get('database')}"`,
+      });
+    this.parameters = [...settings.reported()];
+    this.#forget = this.#announce(startup);
+  }
+
+  /** The session's row in mz_sessions; gives the call that takes it back. */
+  #announce(startup: Startup): () => void {
+    const now = BigInt(Math.round(this.#env.options.clock.nowMs() * 1000));
+    const { user, applicationName, peer, pid } = startup;
+    const row = [BigInt(pid), user, this.#session.settings.get('database'), applicationName, peer, now];
+    this.#env.setLiveLater('mz_sessions', String(pid), [row]);
+    return () => this.#env.setLiveLater('mz_sessions', String(pid), []);
+  }
+
+  get transactionStatus(): TransactionStatus {
+    return ({ idle: 'I', open: 'T', failed: 'E' } as const)[this.#session.status];
+  }
+
+  async *simple(text: string): AsyncIterable<Outcome> {
+    const statements = parseStatements(text);
+    if (statements.length === 0) yield { kind: 'empty' };
+    for (const { statement } of statements) yield this.#outcome(await this.#session.execute(statement), []);
+  }
+
+  async parse({ name, text, paramOids }: ParseRequest): Promise<void> {
+    const statements = parseStatements(text);
+    if (statements.length > 1)
+      throw new SqlError('syntax_error', 'cannot insert multiple commands into a prepared statement');
+    const [only] = statements;
+    if (name === '') this.#session.prepared.delete('');
+    this.#texts.set(name, only?.statement ?? null);
+    if (only === undefined) return;
+    const types = paramOids.map((oid) => (oid === 0 ? undefined : knownType(oid)));
+    this.#session.prepare(name, only.statement, types);
+  }
+
+  async bind(request: BindRequest): Promise<void> {
+    const { portal, statement, params } = request;
+    if (portal !== '' && this.#portals.has(portal))
+      throw new SqlError('duplicate_cursor', `portal "${portal}" already exists`);
+    if (this.#texts.get(statement) === null) {
+      this.#portals.delete(portal);
+      this.#portals.set(portal, emptyPortal());
+      return;
+    }
+    const p = this.#session.find(statement);
+    if (params.length !== p.paramTypes.length)
+      throw new SqlError(
+        'protocol_violation',
+        `bind message supplies ${params.length} parameters, but prepared statement "${statement}" requires ${p.paramTypes.length}`,
+      );
+    const formats = expandFormats(request.paramFormats, params.length, 'parameter');
+    const context = this.#formatContext();
+    const values = params.map((bytes, i): Datum => {
+      if (bytes === null) return null;
+      const type = p.paramTypes[i]!;
+      return formats[i] === 1 ? parseBinary(type, bytes) : this.#parameter(type, decodeUtf8(bytes), context);
+    });
+    const columns = p.result?.columns.length ?? 0;
+    this.#portals.delete(portal);
+    this.#portals.set(portal, {
+      statement: p.statement,
+      paramTypes: p.paramTypes,
+      params: values,
+      formats: expandFormats(request.resultFormats, columns, 'result'),
+      result: p.result,
+      outcome: undefined,
+    });
+  }
+
+  /** A name where an OID is wanted is looked up. */
+  #parameter(type: SqlType, text: string, context: FormatContext): Datum {
+    if (!type.name.startsWith('reg') || /^\d+$/.test(text)) return parseText(type, text, context);
+    return askCatalog(this.#facts(), `${type.name}_in`, [text]);
+  }
+
+  #facts() {
+    const { settings } = this.#session;
+    return {
+      catalog: this.#env.catalog,
+      names: { database: settings.get('database'), searchPath: settings.list('search_path') },
+    };
+  }
+
+  async describeStatement(name: string): Promise<StatementDescription> {
+    if (this.#texts.get(name) === null) return { paramOids: [], columns: null };
+    const p = this.#session.find(name);
+    return {
+      paramOids: p.paramTypes.map(oidOf),
+      columns: p.result === undefined ? null : wireColumns(p.result, []),
+    };
+  }
+
+  async describePortal(name: string): Promise<readonly WireColumn[] | null> {
+    const p = this.#portal(name);
+    return p.result === undefined ? null : wireColumns(p.result, p.formats);
+  }
+
+  #portal(name: string): Portal {
+    const p = this.#portals.get(name);
+    if (p === undefined) throw new SqlError('invalid_cursor_name', `portal "${name}" does not exist`);
+    return p;
+  }
+
+  async execute(name: string): Promise<Outcome> {
+    const p = this.#portal(name);
+    if (p.outcome !== undefined) return p.outcome;
+    if (p === EMPTY_PORTAL) return { kind: 'empty' };
+    const result = await this.#session.execute(p.statement, { types: p.paramTypes, values: p.params });
+    const outcome = this.#outcome(result, p.formats);
+    p.outcome = outcome.kind === 'rows' ? outcome : undefined;
+    return outcome;
+  }
+
+  async closeStatement(name: string): Promise<void> {
+    this.#session.prepared.delete(name);
+    this.#texts.delete(name);
+  }
+
+  async closePortal(name: string): Promise<void> {
+    this.#portals.delete(name);
+  }
+
+  async sync(): Promise<void> {
+    // Portals end with their transaction.
+    if (this.#session.status === 'idle') this.#portals.clear();
+  }
+
+  async fail(): Promise<void> {
+    this.#session.fail();
+    if (this.#session.status === 'idle') this.#portals.clear();
+  }
+
+  cancel(): void {
+    this.#session.cancel();
+  }
+
+  close(): void {
+    this.#session.close();
+    this.#portals.clear();
+    this.#forget();
+  }
+
+  #formatContext(): FormatContext {
+    const zone = findTimeZone(this.#session.settings.get('timezone')) ?? UTC;
+    return { timeZone: zone, nowMicros: Math.round(this.#env.options.clock.nowMs() * 1000) };
+  }
+
+  #outcome(result: Result, formats: readonly Format[]): Outcome {
+    if (result.kind === 'command') return result;
+    const { desc, rows } = result;
+    const context = this.#formatContext();
+    const encoders = desc.columns.map((c, k) => this.#encoder(c.type, formats[k] ?? 0, context));
+    return rowsOutcome(wireColumns(desc, formats), rows, encoders, result.tag);
+  }
+
+  /** OIDs that stand for objects print as names. */
+  #encoder(type: SqlType, format: Format, context: FormatContext): CellEncoder {
+    if (format === 1) return binaryEncoder(type);
+    if (!type.name.startsWith('reg')) return textEncoder(type, context);
+    const facts = this.#facts();
+    return (c, row) =>
+      isNull(c, row)
+        ? null
+        : encodeUtf8(regName(askCatalog(facts, `${type.name}_out`, [c.values[row]!]), c.values[row]!));
+  }
+}
+
+const regName = (name: Datum, oid: number): string => (oid === 0 ? '-' : String(name ?? oid));
+
+function knownType(oid: number): SqlType {
+  const t = typeByOid(oid);
+  if (t === undefined) throw new SqlError('undefined_object', `type with OID ${oid} does not exist`);
+  // A client that says "unknown" leaves it to the statement.
+  return t;
+}
+
+const EMPTY_PORTAL: Portal = {
+  statement: undefined as unknown as Statement,
+  paramTypes: [],
+  params: [],
+  formats: [],
+  result: undefined,
+  outcome: undefined,
+};
+const emptyPortal = (): Portal => EMPTY_PORTAL;
+
+function wireColumns(desc: RelationDesc, formats: readonly Format[]): WireColumn[] {
+  return desc.columns.map((c, i) => ({
+    name: c.name,
+    oid: oidOf(c.type),
+    typlen: c.type.name === 'array' ? -1 : TYPES[c.type.name].len,
+    typmod: c.type.typmod === undefined ? -1 : c.type.typmod + 4,
+    format: formats[i] ?? 0,
+  }));
+}
+
+/** Rows one by one, each as often as its multiplicity says. */
+function rowsOutcome(
+  columns: readonly WireColumn[],
+  rows: Batch,
+  encoders: readonly CellEncoder[],
+  tag: (n: number) => string,
+): RowsOutcome {
+  let row = 0;
+  let copies = 0;
+  return {
+    kind: 'rows',
+    columns,
+    next: async (maxRows) => {
+      if (row >= rows.length) return null;
+      const at: number[] = [];
+      const limit = Math.min(maxRows, PAGE_ROWS);
+      while (at.length < limit && row < rows.length) {
+        at.push(row);
+        if (++copies < diffAt(rows, row)) continue;
+        row++;
+        copies = 0;
+      }
+      return page(rows, at, encoders, row >= rows.length);
+    },
+    complete: async (n) => tag(n),
+    close() {},
+  };
+}
+
+function page(rows: Batch, at: readonly number[], encoders: readonly CellEncoder[], last: boolean): RowPage {
+  return {
+    rows: at.length,
+    last,
+    cell(row: number, col: number, out: CellWriter) {
+      const bytes = encoders[col]!(rows.columns[col]!, at[row]!);
+      if (bytes === null) out.null();
+      else out.bytes(bytes);
+    },
+  };
+}

@@ -1,0 +1,109 @@
+/** An environment on this machine: a data directory or memory, workers on threads or in process. */
+import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { startEnvironment } from '../adapter/boot.ts';
+import type { Environment } from '../adapter/environment.ts';
+import { type Logger, silentLogger } from '../base/clock.ts';
+import type { ReplicaConnection } from '../compute/protocol.ts';
+import { MemoryBlob } from '../persist/blob.ts';
+import { MemoryConsensus } from '../persist/consensus.ts';
+import { Shards } from '../persist/shards.ts';
+import { DataDir } from './data-dir.ts';
+import { ThreadFileReader } from './file-reader.ts';
+import { InProcessReplica } from './in-process-replica.ts';
+import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
+import { nodePartCodec } from './part-codec.ts';
+import type { StoreSet } from './shard-access.ts';
+import { ThreadReplica } from './thread-replica.ts';
+
+export interface OpenOptions {
+  /** Absent: everything in memory, gone at the end. */
+  readonly dataDir?: string;
+  readonly logger?: Logger;
+  /** `threads`: each worker on a thread of its own; `inline`: on this one, for tests and small embeddings. */
+  readonly workers?: 'threads' | 'inline';
+  /** Another process took the data directory over: stop. */
+  readonly onFenced?: (error: Error) => void;
+}
+
+export interface OpenedEnvironment {
+  readonly env: Environment;
+  close(): Promise<void>;
+}
+
+export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvironment> {
+  const logger = options.logger ?? silentLogger;
+  const dir = options.dataDir === undefined ? null : await DataDir.open(options.dataDir);
+  const processTag = randomBytes(6).toString('hex');
+  const common = {
+    clock: nodeClock,
+    timers: nodeTimers,
+    random: nodeRandom,
+    logger,
+    processTag,
+    codec: nodePartCodec,
+  };
+  const memory = (): Shards =>
+    new Shards({ ...common, codec: {}, blob: new MemoryBlob(), consensus: new MemoryConsensus() });
+  const stores: StoreSet = {
+    durable: dir === null ? memory() : new Shards({ ...common, blob: dir.blob, consensus: dir.consensus }),
+    memory: memory(),
+  };
+  const epoch = dir?.epoch ?? { generation: 1, start: 1 };
+  try {
+    const env = await startEnvironment({
+      stores,
+      ...epoch,
+      clock: nodeClock,
+      timers: nodeTimers,
+      random: nodeRandom,
+      logger,
+      files: new ThreadFileReader(),
+      createReplica: ({ workers }) => connect(workers, { options, stores, processTag, logger }),
+      onFenced: options.onFenced ?? ((error) => logger.error({ error }, 'another process has taken over')),
+    });
+    return {
+      env,
+      close: async () => {
+        await env.close();
+        await dir?.close();
+      },
+    };
+  } catch (error) {
+    await dir?.close();
+    throw error;
+  }
+}
+
+function connect(
+  workers: number,
+  o: {
+    readonly options: OpenOptions;
+    readonly stores: StoreSet;
+    readonly processTag: string;
+    readonly logger: Logger;
+  },
+): ReplicaConnection {
+  const incarnation = randomBytes(8).toString('hex');
+  if (o.options.workers === 'inline')
+    return new InProcessReplica({
+      workers,
+      stores: o.stores,
+      clock: nodeClock,
+      timers: nodeTimers,
+      logger: o.logger,
+      incarnation,
+      schedule: (f) => void setImmediate(f),
+    });
+  return new ThreadReplica({
+    workers,
+    stores: o.stores,
+    dataDir: o.options.dataDir ?? null,
+    processTag: o.processTag,
+    incarnation,
+    logger: o.logger,
+  });
+}
+
+/** Workers of the default size on this machine: one a core, at most four. */
+export const defaultWorkers = (): number => Math.min(4, availableParallelism());

@@ -1,0 +1,14 @@
+/** Tidemark, embedded: `open` gives a database; see its methods. */
+
+export type { Late, LateReason } from './adapter/readiness.ts';
+export type { Logger } from './base/clock.ts';
+export { SqlError } from './base/error.ts';
+export {
+  Database,
+  type Field,
+  type LifecycleEventInfo,
+  NotReadyError,
+  type OpenOptions,
+  open,
+  type QueryResult,
+} from './server/database.ts';

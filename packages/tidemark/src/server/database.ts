@@ -1,0 +1,250 @@
+/**
+ * The library: an environment inside this process.
+ *
+ *     const db = await open({ memory: true });
+ *     await db.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+ *     const { rows } = await db.query('SELECT a FROM t WHERE a = $1', [1]);
+ *     await db.close();
+ */
+
+import type { Environment } from '../adapter/environment.ts';
+import { lifecycleEvents } from '../adapter/lifecycle-feed.ts';
+import { describeLate, type Late, readiness } from '../adapter/readiness.ts';
+import { expandedRows } from '../adapter/rows.ts';
+import { type Result, Session } from '../adapter/session.ts';
+import type { Logger } from '../base/clock.ts';
+import { SqlError } from '../base/error.ts';
+import { type OpenedEnvironment, openEnvironment } from '../host/open-environment.ts';
+import type { LifecycleStage } from '../introspection/lifecycle.ts';
+import { SqlArray, SqlList } from '../repr/array.ts';
+import { parseText, textOf } from '../repr/format.ts';
+import { type Datum, type SqlType, typeToString } from '../repr/types.ts';
+import { parseStatements } from '../sql/parse.ts';
+
+export interface OpenOptions {
+  /** Everything in memory, gone at the end. Either this or `dataDir`. */
+  readonly memory?: boolean;
+  /** A directory of its own; made if it is missing. One process at a time opens it. */
+  readonly dataDir?: string;
+  /** `threads` (default): each worker on a thread of its own. `inline`: on this one. */
+  readonly workers?: 'threads' | 'inline';
+  readonly logger?: Logger;
+}
+
+export interface Field {
+  readonly name: string;
+  /** As SQL writes it. */
+  readonly type: string;
+}
+
+export interface QueryResult {
+  /** What was done, as PostgreSQL's command tags say it: `SELECT 3`, `INSERT 0 1`. */
+  readonly command: string;
+  /** Empty for statements without rows. */
+  readonly fields: readonly Field[];
+  readonly rows: readonly Record<string, unknown>[];
+}
+
+export interface LifecycleEventInfo {
+  readonly objectId: string;
+  readonly replicaId: string;
+  readonly worker: number;
+  readonly event: LifecycleStage;
+  /** Microseconds since the Unix epoch, by the worker's clock. */
+  readonly occurredAt: number;
+  readonly reason: string | null;
+  readonly asOf: number;
+}
+
+/** What `ready` says when time is up. */
+export class NotReadyError extends Error {
+  override readonly name = 'NotReadyError';
+  readonly missing: readonly Late[];
+
+  constructor(missing: readonly Late[]) {
+    super(`not ready: ${missing.map(describeLate).join('; ')}`);
+    this.missing = missing;
+  }
+}
+
+export async function open(options: OpenOptions = {}): Promise<Database> {
+  if (options.memory === true && options.dataDir !== undefined)
+    throw new SqlError('invalid_parameter_value', 'a database is in memory or in a data directory, not both');
+  if (options.memory !== true && options.dataDir === undefined)
+    throw new SqlError(
+      'invalid_parameter_value',
+      'say where the data lives: { memory: true } or { dataDir }',
+    );
+  return new Database(
+    await openEnvironment({
+      ...(options.dataDir !== undefined && { dataDir: options.dataDir }),
+      ...(options.workers !== undefined && { workers: options.workers }),
+      ...(options.logger !== undefined && { logger: options.logger }),
+    }),
+  );
+}
+
+let sessions = 0;
+
+export class Database {
+  readonly #opened: OpenedEnvironment;
+  readonly #session: Session;
+  readonly #ended = new AbortController();
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(opened: OpenedEnvironment) {
+    this.#opened = opened;
+    this.#session = newSession(opened.env);
+  }
+
+  /** One statement. Calls run one after another, in one session. */
+  query(sql: string, params: readonly unknown[] = []): Promise<QueryResult> {
+    return this.#inTurn(async () => {
+      const statements = parseStatements(sql);
+      if (statements.length !== 1)
+        throw new SqlError('syntax_error', `query takes one statement, not ${statements.length}`, {
+          hint: 'use exec for several',
+        });
+      const { statement } = statements[0]!;
+      this.#session.prepared.delete('');
+      const { paramTypes } = this.#session.prepare('', statement);
+      if (paramTypes.length !== params.length)
+        throw new SqlError(
+          'undefined_parameter',
+          `the statement has ${paramTypes.length} parameters, ${params.length} values were given`,
+        );
+      const values = params.map((p, i) => parameter(p, paramTypes[i]!));
+      return toResult(await this.#session.execute(statement, { types: paramTypes, values }));
+    });
+  }
+
+  /** Any number of statements; gives the last one's result. */
+  exec(sql: string): Promise<QueryResult> {
+    return this.#inTurn(async () => {
+      let last: QueryResult = { command: '', fields: [], rows: [] };
+      for (const { statement } of parseStatements(sql))
+        last = toResult(await this.#session.execute(statement));
+      return last;
+    });
+  }
+
+  #inTurn<T>(f: () => Promise<T>): Promise<T> {
+    const run = this.#queue.then(async () => {
+      if (this.#ended.signal.aborted) throw new SqlError('admin_shutdown', 'the database is closed');
+      try {
+        return await f();
+      } catch (error) {
+        this.#session.fail();
+        throw error;
+      }
+    });
+    this.#queue = run.catch(() => undefined);
+    return run;
+  }
+
+  /** Resolves when every replica (of the cluster) is hydrated; rejects with what is missing when time is up. */
+  async ready(options: { readonly cluster?: string; readonly timeoutMs?: number } = {}): Promise<void> {
+    const { env } = this.#opened;
+    const { timers } = env.options;
+    let wake: () => void = () => undefined;
+    const stop = env.onLifecycle(() => wake());
+    let expired = false;
+    const cancel =
+      options.timeoutMs === undefined
+        ? undefined
+        : timers.after(options.timeoutMs, () => {
+            expired = true;
+            wake();
+          });
+    try {
+      for (;;) {
+        const { ready, missing } = readiness(env, options.cluster);
+        if (ready) return;
+        if (expired || this.#ended.signal.aborted) throw new NotReadyError(missing);
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    } finally {
+      cancel?.();
+      stop();
+    }
+  }
+
+  /** Lifecycle events of users' objects: past ones of living objects first, then each new one. */
+  async *lifecycle(
+    options: { readonly object?: string; readonly cluster?: string } = {},
+  ): AsyncGenerator<LifecycleEventInfo> {
+    const { env } = this.#opened;
+    const { settings } = this.#session;
+    const names = { database: settings.get('database'), searchPath: settings.list('search_path') };
+    const item =
+      options.object === undefined ? undefined : env.catalog.resolve(options.object.split('.'), names);
+    if (options.object !== undefined && item === undefined)
+      throw new SqlError('undefined_table', `relation "${options.object}" does not exist`);
+    const cluster = options.cluster === undefined ? undefined : env.catalog.cluster(options.cluster);
+    if (options.cluster !== undefined && cluster === undefined)
+      throw new SqlError('undefined_object', `unknown cluster '${options.cluster}'`);
+    const filter = { ...(item && { objectId: item.id }), ...(cluster && { clusterId: cluster.id }) };
+    for await (const { stage, ...e } of lifecycleEvents(env, filter, this.#ended.signal))
+      yield { ...e, event: stage };
+  }
+
+  /** Ends everything; what was acknowledged is durable. */
+  async close(): Promise<void> {
+    if (this.#ended.signal.aborted) return;
+    this.#ended.abort();
+    this.#session.cancel();
+    await this.#queue;
+    this.#session.close();
+    await this.#opened.close();
+  }
+}
+
+const newSession = (env: Environment): Session =>
+  new Session({
+    env,
+    user: 'tidemark',
+    database: 'tidemark',
+    sessionId: ++sessions,
+    notice: () => undefined,
+  });
+
+/** By the parameter's type, from its text form; objects for jsonb and Dates as their ISO text. */
+function parameter(value: unknown, type: SqlType): Datum {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'string') return parseText(type, value);
+  if (value instanceof Date) return parseText(type, value.toISOString());
+  if (value instanceof Uint8Array) return value;
+  if (Array.isArray(value) && type.name === 'array')
+    return SqlArray.of(value.map((v) => parameter(v, type.elem!)));
+  if (typeof value === 'object') return parseText(type, JSON.stringify(value));
+  return parseText(type, String(value));
+}
+
+function toResult(r: Result): QueryResult {
+  if (r.kind === 'command') return { command: r.tag, fields: [], rows: [] };
+  const { columns } = r.desc;
+  const types = columns.map((c) => c.type);
+  const rows = Array.from(expandedRows(types, r.rows), (row) =>
+    Object.fromEntries(row.map((d, i) => [columns[i]!.name, toValue(d, types[i]!)])),
+  );
+  return {
+    command: r.tag(rows.length),
+    fields: columns.map((c) => ({ name: c.name, type: typeToString(c.type) })),
+    rows,
+  };
+}
+
+/**
+ * Booleans, numbers (int2, int4, floats, oid, mz_timestamp), bigint (int8, uint8), strings, Uint8Array, parsed jsonb, arrays. What
+ * JavaScript has no exact type for (numeric, dates and times, intervals) comes as PostgreSQL's text.
+ */
+function toValue(d: Datum, type: SqlType): unknown {
+  if (d === null) return null;
+  if (type.name === 'jsonb') return JSON.parse(d as string) as unknown;
+  if (d instanceof SqlArray || d instanceof SqlList) return d.items.map((i) => toValue(i, type.elem!));
+  if (TEXTUAL.has(type.name) || (typeof d === 'object' && !(d instanceof Uint8Array))) return textOf(type, d);
+  return d;
+}
+const TEXTUAL = new Set(['date', 'time', 'timestamp', 'timestamptz']);
