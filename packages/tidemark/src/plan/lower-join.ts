@@ -10,7 +10,7 @@ import type { Lir, LirJoinStage } from './lir.ts';
 import type { LirRules } from './lower-rules.ts';
 import { takeMfp } from './mfp.ts';
 import { arityOf, columnsOf, type Mir, type MirJoin, plainKey } from './mir.ts';
-import { oneMemberAnInput } from './optimize/equivalences.ts';
+import { offsetsOf, oneMemberAnInput } from './optimize/equivalences.ts';
 import { columnsRead, remap, sameScalar } from './scalar-walk.ts';
 
 /** An input with the columns that its key adds. */
@@ -23,7 +23,7 @@ interface Side {
 export function lowerJoin(builder: LirRules, given: MirJoin, after: Mfp, types: readonly SqlType[]): Lir {
   const join = oneMemberAnInput(given);
   if (join.inputs.length === 1) return builder.over(builder.lower(join.inputs[0]), after, types);
-  const offsets = prefixSums(join.inputs.map(arityOf));
+  const offsets = offsetsOf(join.inputs);
   const total = offsets[join.inputs.length];
   const inputOf = (e: ScalarExpr): number => {
     const [first] = columnsRead(e);
@@ -83,9 +83,6 @@ function nextStreamKeys(
     }
   return out;
 }
-
-const prefixSums = (widths: readonly number[]): readonly number[] =>
-  widths.reduce<number[]>((sums, w) => [...sums, sums[sums.length - 1] + w], [0]);
 
 /** The input by the key, through an index that has it, else arranged. */
 function arrangedInput(builder: LirRules, input: Mir, keys: readonly ScalarExpr[]): Side {

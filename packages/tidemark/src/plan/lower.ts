@@ -17,6 +17,7 @@ import type { LirRules } from './lower-rules.ts';
 import { takeMfp } from './mfp.ts';
 import { columnsOf, type Mir, plainKey } from './mir.ts';
 import { remap } from './scalar-walk.ts';
+import { isTemporal } from './temporal.ts';
 
 export interface LowerOptions {
   /** Where the dataflow runs: its indexes are the ones that can be read. */
@@ -115,7 +116,9 @@ export class LirBuilder implements LirRules {
 
   /** A step over an input; over a join it becomes part of the stages. */
   #mfp(input: Mir, mfp: Mfp, types: readonly SqlType[]): Lir {
-    if (input.op === 'Join') return lowerJoin(this, input, mfp, types);
+    // A temporal filter holds rows back for later: it is a step of its own, never inside a chain.
+    const fused = input.op === 'Join' && !mfp.filter.some(isTemporal);
+    if (fused) return lowerJoin(this, input, mfp, types);
     return this.over(this.lower(input), mfp, types);
   }
 

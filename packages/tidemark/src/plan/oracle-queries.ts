@@ -48,7 +48,7 @@ const LITERALS: Record<Kind, readonly string[]> = {
 /** Rows of a table as SQL values; the engine and PostgreSQL read the same text. */
 export function oracleRows(random: Random, table: OracleTable): string[][] {
   const kinds = Object.values(ORACLE_TABLES[table].columns);
-  return Array.from({ length: random.below(7) }, () =>
+  return Array.from({ length: random.chance(10) ? 0 : 1 + random.below(6) }, () =>
     kinds.map((k) => (random.chance(25) ? `NULL::${TYPE_OF[k]}` : `${random.pick(LITERALS[k])}`)),
   );
 }
@@ -95,7 +95,7 @@ export class QueryGenerator {
     const r = this.#random;
     const from = this.#from(depth, outer);
     const inScope = [...from.columns, ...outer];
-    const where = r.chance(60) ? ` WHERE ${this.#condition(depth, inScope)}` : '';
+    const where = r.chance(45) ? ` WHERE ${this.#condition(depth, inScope)}` : '';
     if (r.chance(30)) return this.#grouped(from, kinds, where);
     const distinct = r.chance(20);
     if (distinct) this.#mark('distinct');

@@ -1,4 +1,5 @@
 /** A query from syntax to an optimised plan: the one path that SELECT, views, indexes, subscribes and DML take. */
+import { SqlError } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import { type RelationDesc, type SqlType, type as sqlType } from '../repr/types.ts';
 import type { Query } from '../sql/ast.ts';
@@ -16,6 +17,7 @@ import type { RowSetFinishing } from './lir.ts';
 import { columnsOf, keysOf, type Mir, someNode } from './mir.ts';
 import { foldContextual } from './optimize/contextual.ts';
 import { optimize } from './optimize/optimize.ts';
+import { checkTemporal } from './temporal.ts';
 
 export type { PlanOptions, QueryTargets };
 
@@ -50,6 +52,11 @@ export function planQuery(query: Query, options: PlanOptions, targets?: QueryTar
 export function finishPlan(context: BindContext, bound: BoundQuery): QueryPlan {
   const { options } = context;
   const maintained = options.maintained === true;
+  const moment = [...context.contextual].find((f) => f !== 'mz_now');
+  if (maintained && options.describe !== true && moment !== undefined)
+    throw new SqlError('feature_not_supported', `${moment}() cannot be used in a maintained query`, {
+      hint: 'It would be the moment or the session of its creation. For a sliding window compare mz_now() in WHERE.',
+    });
   const paramTypes = context.paramTypes();
   const extra = maintained
     ? []
@@ -79,6 +86,7 @@ export function finishPlan(context: BindContext, bound: BoundQuery): QueryPlan {
           context: options.eval,
           indexes: (id) => options.catalog.indexesOn(id),
         });
+  if (maintained && options.describe !== true) checkTemporal(mir);
   const ids = hir.kind === 'project' ? hir.columns.map((c) => c.id) : [];
   const project = bound.columns.map((_, i) => i);
   const finishing: RowSetFinishing = maintained

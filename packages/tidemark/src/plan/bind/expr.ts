@@ -161,15 +161,15 @@ function bindCase(env: ExprEnv, e: Of<'case'>): HExpr {
     if (operand === undefined) return bindBoolean(env, b.when, 'CASE/WHEN');
     return comparison(env, '=', operand, { expr: bindExpr(env, b.when), pos: exprStart(b.when) }, b.when.pos);
   });
-  const results = [
-    ...e.branches.map((b) => ({ expr: bindExpr(env, b.result), pos: exprStart(b.result) })),
-    ...(e.otherwise === undefined ? [] : [{ expr: bindExpr(env, e.otherwise), pos: exprStart(e.otherwise) }]),
-  ];
-  const { exprs, type } = unify(context, results, 'CASE');
-  const last: HExpr =
-    e.otherwise === undefined ? { kind: 'literal', value: null, type } : exprs[exprs.length - 1];
+  const branches = e.branches.map((b) => ({ expr: bindExpr(env, b.result), pos: exprStart(b.result) }));
+  // PostgreSQL looks at ELSE first, which decides the order of the types in its message.
+  const last =
+    e.otherwise === undefined ? [] : [{ expr: bindExpr(env, e.otherwise), pos: exprStart(e.otherwise) }];
+  const { exprs, type } = unify(context, [...last, ...branches], 'CASE');
+  const otherwise: HExpr = last.length === 0 ? { kind: 'literal', value: null, type } : exprs[0];
+  const results = exprs.slice(last.length);
   return conditions.reduceRight<HExpr>(
-    (rest, condition, i) => ({ kind: 'if', args: [condition, exprs[i], rest], type }),
-    last,
+    (rest, condition, i) => ({ kind: 'if', args: [condition, results[i], rest], type }),
+    otherwise,
   );
 }

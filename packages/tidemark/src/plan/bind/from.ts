@@ -32,7 +32,7 @@ export function bindFrom(context: BindContext, refs: readonly TableRef[], around
     const next = bindRef(context, ref, around, item);
     if (item === undefined) item = next;
     else {
-      refuseDuplicates(item.tables, next.tables, ref.pos);
+      refuseDuplicates(item.tables, next.tables);
       item = {
         rel: { kind: 'join', type: 'inner', left: item.rel, right: next.rel, on: undefined },
         tables: [...item.tables, ...next.tables],
@@ -49,9 +49,10 @@ function bindRef(context: BindContext, ref: TableRef, around: Scope, beside: Fro
     case 'table':
       return bindTable(context, ref, around);
     case 'derived': {
-      const scope = ref.lateral && beside !== undefined ? scopeOver(around, beside) : around;
+      const scope =
+        beside === undefined ? around : ref.lateral ? scopeOver(around, beside) : scopeHiding(around, beside);
       const bound = context.rules.query(context, ref.query, scope);
-      return aliased({ rel: asRelation(bound), columns: bound.columns, name: undefined }, ref.alias, ref.pos);
+      return aliased({ rel: asRelation(bound), columns: bound.columns, name: undefined }, ref.alias);
     }
     case 'function':
       return bindFunctions(context, ref, beside === undefined ? around : scopeOver(around, beside));
@@ -66,6 +67,13 @@ function scopeOver(around: Scope, ...items: readonly FromItem[]): Scope {
   return scope;
 }
 
+/** The tables beside a subquery without LATERAL: not to be read, but known to error messages. */
+function scopeHiding(around: Scope, item: FromItem): Scope {
+  const scope = new Scope(around);
+  scope.hidden = item.tables;
+  return scope;
+}
+
 /** The relation under an alias; without one under its own name, or none. */
 function aliased(
   of: {
@@ -75,7 +83,6 @@ function aliased(
     readonly schema?: string;
   },
   alias: TableAlias | undefined,
-  pos: number,
 ): FromItem {
   const names = alias?.columns ?? [];
   const table = alias?.name.name ?? of.name;
@@ -83,7 +90,6 @@ function aliased(
     throw new SqlError(
       'invalid_column_reference',
       `table "${table}" has ${of.columns.length} columns available but ${names.length} columns specified`,
-      { position: pos + 1 },
     );
   const columns = of.columns.map((c, i) => (i < names.length ? { ...c, name: names[i].name } : c));
   const tables: readonly ScopeTable[] =
@@ -93,7 +99,7 @@ function aliased(
   return { rel: of.rel, tables, visible: columns };
 }
 
-function refuseDuplicates(a: readonly ScopeTable[], b: readonly ScopeTable[], pos: number): void {
+function refuseDuplicates(a: readonly ScopeTable[], b: readonly ScopeTable[]): void {
   for (const t of b)
     if (
       a.some(
@@ -101,9 +107,7 @@ function refuseDuplicates(a: readonly ScopeTable[], b: readonly ScopeTable[], po
           x.alias === t.alias && (x.schema === t.schema || x.schema === undefined || t.schema === undefined),
       )
     )
-      throw new SqlError('duplicate_alias', `table name "${t.alias}" specified more than once`, {
-        position: pos + 1,
-      });
+      throw new SqlError('duplicate_alias', `table name "${t.alias}" specified more than once`);
 }
 
 // ---- Names
@@ -111,13 +115,12 @@ function refuseDuplicates(a: readonly ScopeTable[], b: readonly ScopeTable[], po
 function bindTable(context: BindContext, ref: NamedTable, around: Scope): FromItem {
   if (ref.name.parts.length === 1) {
     const def = around.cte(ref.name.parts[0].name);
-    if (def !== undefined)
-      return aliased({ ...useCte(context, def, ref.pos), name: def.name }, ref.alias, ref.pos);
+    if (def !== undefined) return aliased({ ...useCte(context, def, ref.pos), name: def.name }, ref.alias);
   }
   const item = context.relation(ref.name);
   context.noteRead(item.id);
   const { rel, columns } = readRelation(context, item);
-  return aliased({ rel, columns, name: item.name.item, schema: item.name.schema }, ref.alias, ref.pos);
+  return aliased({ rel, columns, name: item.name.item, schema: item.name.schema }, ref.alias);
 }
 
 /** The rows of a relation under fresh column numbers; a view is its query. */
@@ -207,7 +210,7 @@ function bindFunctions(context: BindContext, ref: FunctionTable, scope: Scope): 
     columns: named,
     ordinality: ref.withOrdinality ? ordinality : undefined,
   };
-  return aliased({ rel, columns, name }, ref.alias, ref.pos);
+  return aliased({ rel, columns, name }, ref.alias);
 }
 
 function functionRows(env: ExprEnv, call: CallExpr, name: string) {
@@ -243,7 +246,7 @@ function bindJoin(
   const left = bindRef(context, ref.left, around, beside);
   const lateral = ref.type === 'right' || ref.type === 'full' ? unreachable(left) : left;
   const right = bindRef(context, ref.right, around, beside === undefined ? lateral : joined(beside, lateral));
-  refuseDuplicates(left.tables, right.tables, ref.right.pos);
+  refuseDuplicates(left.tables, right.tables);
   const type = ref.type === 'cross' ? 'inner' : ref.type;
   const names = ref.natural ? sharedNames(left, right, ref.pos) : ref.using?.columns;
   const tables = [...left.tables, ...right.tables];
@@ -346,17 +349,11 @@ function usingColumn(item: FromItem, name: Ident, side: 'left' | 'right'): Scope
     throw new SqlError(
       'undefined_column',
       `column "${name.name}" specified in USING clause does not exist in ${side} table`,
-      {
-        position: name.pos + 1,
-      },
     );
   if (found.length > 1)
     throw new SqlError(
       'ambiguous_column',
       `common column name "${name.name}" appears more than once in ${side} table`,
-      {
-        position: name.pos + 1,
-      },
     );
   return found[0];
 }
@@ -364,7 +361,7 @@ function usingColumn(item: FromItem, name: Ident, side: 'left' | 'right'): Scope
 /** `(a JOIN b) AS x` hides a and b; `USING (…) AS x` adds a table of the merged columns. */
 function joinAlias(item: FromItem, ref: JoinedTable): FromItem {
   if (ref.alias !== undefined)
-    return aliased({ rel: item.rel, columns: item.visible, name: undefined }, ref.alias, ref.pos);
+    return aliased({ rel: item.rel, columns: item.visible, name: undefined }, ref.alias);
   if (ref.using?.alias !== undefined) {
     const columns = item.visible.slice(0, ref.using.columns.length);
     return { ...item, tables: [...item.tables, { alias: ref.using.alias.name, schema: undefined, columns }] };

@@ -40,8 +40,10 @@ export function bindQuery(
     if (done === undefined) throw targets.mismatch(i, value.expr.type, to, value.pos);
     return foldCast(context, done, value.pos);
   });
-  const limit = query.limit === undefined ? null : rowCount(context, scope, query.limit, 'LIMIT');
-  const offset = query.offset === undefined ? 0 : (rowCount(context, scope, query.offset, 'OFFSET') ?? 0);
+  const limit =
+    query.limit === undefined ? null : rowCount(context, pending.scope ?? scope, query.limit, 'LIMIT');
+  const offset =
+    query.offset === undefined ? 0 : (rowCount(context, pending.scope ?? scope, query.offset, 'OFFSET') ?? 0);
   return { ...finished, limit, offset };
 }
 

@@ -54,6 +54,8 @@ export class Scope {
   readonly ctes = new Map<string, CteDef>();
   tables: readonly ScopeTable[] = [];
   visible: readonly ScopeColumn[] = [];
+  /** There, and out of reach. */
+  hidden: readonly ScopeTable[] = [];
   /** Calls that belong to this query, in the order of their binding. */
   readonly aggregates: HAggregate[] = [];
   readonly aggregateKeys = new Map<string, ColumnId>();
@@ -147,13 +149,24 @@ export function findTable(
       throw new SqlError('ambiguous_alias', `table reference "${alias}" is ambiguous`, { position: pos + 1 });
     if (found.length === 1) {
       if (found[0].unreachable !== undefined)
-        throw new SqlError('undefined_table', `invalid reference to FROM-clause entry for table "${alias}"`, {
-          position: pos + 1,
-          detail: found[0].unreachable,
-        });
+        throw new SqlError(
+          'invalid_column_reference',
+          `invalid reference to FROM-clause entry for table "${alias}"`,
+          {
+            position: pos + 1,
+            detail: found[0].unreachable,
+          },
+        );
       return { table: found[0], scope };
     }
   }
+  for (let scope: Scope | undefined = start; scope !== undefined; scope = scope.parent)
+    if (scope.hidden.some((t) => t.alias === alias))
+      throw new SqlError('undefined_table', `invalid reference to FROM-clause entry for table "${alias}"`, {
+        position: pos + 1,
+        detail: `There is an entry for table "${alias}", but it cannot be referenced from this part of the query.`,
+        hint: 'To reference that table, you must mark this subquery with LATERAL.',
+      });
   throw new SqlError('undefined_table', `missing FROM-clause entry for table "${alias}"`, {
     position: pos + 1,
   });

@@ -21,12 +21,15 @@ export interface Finished {
 }
 /** A body bound, its untyped columns undecided. */
 export interface PendingBody {
+  /** Of a SELECT: what its LIMIT would see. */
+  readonly scope?: Scope;
   readonly columns: readonly PendingItem[];
   /** `cast`: brings a value of the column to the type it is to have. */
   readonly finish: (cast: (column: number, value: Placed) => HExpr) => Finished;
 }
 
 interface BoundOrder {
+  readonly pos: number;
   readonly by: { readonly output: number } | { readonly expr: HExpr; readonly pos: number };
   readonly desc: boolean;
   readonly nullsFirst: boolean;
@@ -70,6 +73,7 @@ export function bindSelect(
     ),
   );
   return {
+    scope,
     columns: items,
     finish: (cast) =>
       new SelectBuilder({
@@ -124,6 +128,7 @@ export function bindOrder(
   clause: string,
 ): BoundOrder {
   const direction = {
+    pos: exprStart(o.expr),
     desc: o.descending,
     nullsFirst: o.nulls === undefined ? o.descending : o.nulls === 'first',
   };
@@ -242,6 +247,7 @@ class SelectBuilder {
       throw new SqlError(
         'invalid_column_reference',
         'SELECT DISTINCT ON expressions must match initial ORDER BY expressions',
+        { position: this.#s.distinctOn[0].pos + 1 },
       );
     this.#rel = { kind: 'topK', input: this.#rel, groupKey: on, orderBy: order, limit: 1, offset: 0 };
   }

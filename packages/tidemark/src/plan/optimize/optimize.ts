@@ -6,6 +6,7 @@ import { fingerprint, type Mir } from '../mir.ts';
 import { projectEarly } from './demand.ts';
 import { foldConstants } from './fold.ts';
 import { fuseJoins } from './fuse-joins.ts';
+import { joinOnIndexes } from './index-joins.ts';
 import { orderJoins } from './join-order.ts';
 import { inlineLets, shareEqual } from './lets.ts';
 import { pushPredicates } from './pushdown.ts';
@@ -27,7 +28,14 @@ export const FIXPOINT: readonly Rule[] = [
   redundantReduce,
 ];
 /** Once, at the end. */
-export const FINAL: readonly Rule[] = [orderJoins, projectEarly, foldConstants, shareEqual];
+export const FINAL: readonly Rule[] = [
+  orderJoins,
+  pushPredicates,
+  projectEarly,
+  foldConstants,
+  joinOnIndexes,
+  shareEqual,
+];
 
 export const RULES: readonly Rule[] = [...new Set([...FIXPOINT, ...FINAL])];
 

@@ -31,7 +31,7 @@ import { Scope, type ScopeColumn } from '../bind/scope.ts';
 import { resolveType } from '../bind/types.ts';
 import { Lowering } from '../decorrelate.ts';
 import { hasSubquery } from '../hir.ts';
-import { planQuery, type QueryPlan } from '../plan-query.ts';
+import { planQuery } from '../plan-query.ts';
 import { constantOf } from './dml.ts';
 import { clusterNamed, findObject, missingObject, newName, objectNamed, partsOf } from './names.ts';
 import { normalizeQuery, qualifiedIdents } from './normalize.ts';
@@ -129,14 +129,6 @@ function columnDefault(def: ColumnDef, column: ColumnDesc, context: StatementCon
 
 // ---- Views and indexes
 
-/** A maintained query may not depend on who asks. */
-function planMaintained(
-  s: CreateViewStatement | CreateMaterializedViewStatement,
-  context: StatementContext,
-): QueryPlan {
-  return planQuery(s.query, { ...context, maintained: true });
-}
-
 function renamed(desc: RelationDesc, columns: readonly Ident[], what: string, pos: number): RelationDesc {
   if (columns.length > desc.columns.length)
     throw new SqlError('syntax_error', `CREATE ${what} specifies more column names than columns`, {
@@ -151,7 +143,8 @@ function renamed(desc: RelationDesc, columns: readonly Ident[], what: string, po
 
 export function planCreateView(s: CreateViewStatement, context: StatementContext): Plan {
   const name = newTemporaryOr(s.name, s.temporary, context);
-  const plan = planMaintained(s, context);
+  // Nothing is maintained yet: what the view may hold depends on who reads it.
+  const plan = planQuery(s.query, { ...context, maintained: true, describe: true });
   const query = normalizeQuery(s.query, context.catalog, context.names);
   return {
     kind: 'createView',
@@ -180,7 +173,7 @@ export function planCreateMaterializedView(
   const cluster = clusterNamed(context, s.cluster);
   const replaced =
     s.replaces === undefined ? undefined : objectNamed(context, 'materialized view', s.replaces);
-  const plan = planMaintained(s, { ...context, cluster });
+  const plan = planQuery(s.query, { ...context, maintained: true });
   if (plan.usesLogs.length > 0)
     throw new SqlError(
       'feature_not_supported',

@@ -218,6 +218,10 @@ export function planUpdate(s: UpdateStatement, context: StatementContext): Updat
     aggregates: false,
     setReturning: false,
   });
+  const names = s.assignments.map((a) => a.column.name);
+  const twice = names.find((n, i) => names.indexOf(n) < i);
+  if (twice !== undefined)
+    throw new SqlError('syntax_error', `multiple assignments to same column "${twice}"`);
   const at = targetColumns(
     table,
     s.assignments.map((a) => a.column),
