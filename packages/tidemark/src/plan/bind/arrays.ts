@@ -53,7 +53,10 @@ export function bindArray(
       : { exprs: placed.map((p) => coerce(env.context, p, wanted, 'explicit')), type: wanted };
   const type = nested && !list ? unified.type : arrayTypeOf(unified.type, list);
   const args = unified.exprs.map((expr, i) => ({ expr, pos: placed[i].pos }));
-  return { ...(resolveCall(env, list ? 'list' : 'array', args, pos) as HExpr & { kind: 'call' }), type };
+  return {
+    ...(resolveCall(env, list ? 'make_list' : 'make_array', args, pos) as HExpr & { kind: 'call' }),
+    type,
+  };
 }
 
 export function bindSubscript(env: ExprEnv, e: Of<'subscript'>): HExpr {
@@ -75,11 +78,24 @@ export function bindSubscript(env: ExprEnv, e: Of<'subscript'>): HExpr {
       'cannot subscript type because it does not support subscripting',
       { position: e.pos + 1 },
     );
-  if (e.subscripts.some((s) => s.slice)) throw unsupported('an array slice', { position: e.pos + 1 });
   const int = sqlType(type.name === 'list' ? 'int8' : 'int4');
-  const args = e.subscripts.map((s) => ({ expr: index(s.lower!, int), pos: s.pos }));
-  const name = type.name === 'list' ? 'list_index' : 'array_index';
-  return resolveCall(env, name, [subject, ...args], e.pos);
+  if (e.subscripts.some((x) => x.slice)) {
+    const [slice] = e.subscripts;
+    if (type.name === 'list' || e.subscripts.length > 1)
+      throw unsupported('a slice of several dimensions', { position: e.pos + 1 });
+    const bounds = [slice.lower, slice.upper].flatMap((b) =>
+      b === undefined ? [] : [{ expr: index(b, int), pos: slice.pos }],
+    );
+    const name =
+      slice.upper === undefined
+        ? 'array_slice_from'
+        : slice.lower === undefined
+          ? 'array_slice_to'
+          : 'array_slice';
+    return bounds.length === 0 ? subject.expr : resolveCall(env, name, [subject, ...bounds], e.pos);
+  }
+  const args = e.subscripts.map((x) => ({ expr: index(x.lower!, int), pos: x.pos }));
+  return resolveCall(env, type.name === 'list' ? 'list_get' : 'array_get', [subject, ...args], e.pos);
 }
 
 /** `array_agg` over the query, in its order; empty instead of NULL. */

@@ -56,7 +56,7 @@ const RULES: { readonly [K in Expr['kind']]: Rule<K> } = {
       else if (env.aggregates && env.inAggregate !== true) found.scope.noteWritten(found.column, e.pos);
     }
     if (found.kind === 'column') return { kind: 'column', id: found.column.id, type: found.column.type };
-    return rowOf(found.table.columns, e.pos);
+    return rowOf(env, found.table.columns, e.pos);
   },
   wildcard: (_, e) => {
     throw new SqlError('syntax_error', 'row expansion via "*" is not supported here', {

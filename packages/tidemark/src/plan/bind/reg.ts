@@ -6,7 +6,7 @@ import { type BindContext, missingRelation } from './context.ts';
 
 /** The literal's OID, or undefined for another type than these. */
 export function regLiteral(context: BindContext, text: string, to: SqlType, pos: number): HExpr | undefined {
-  if (to.name !== 'regclass' && to.name !== 'regtype') return undefined;
+  if (!to.name.startsWith('reg')) return undefined;
   const literal = (oid: number): HExpr => ({ kind: 'literal', value: oid, type: type(to.name) });
   if (/^\d+$/.test(text)) return literal(Number(text));
   if (text === '-') return literal(0);
@@ -17,6 +17,10 @@ export function regLiteral(context: BindContext, text: string, to: SqlType, pos:
     return literal(item.oid);
   }
   const name = parts[parts.length - 1];
+  if (to.name === 'regproc')
+    throw new SqlError('undefined_function', `function "${text}" does not exist`, { position: pos + 1 });
+  if (to.name === 'regnamespace')
+    throw new SqlError('invalid_schema_name', `schema "${text}" does not exist`, { position: pos + 1 });
   const found = (Object.keys(TYPES) as TypeName[]).find(
     (t) => t === name || TYPES[t].sqlName === text.toLowerCase(),
   );

@@ -1,12 +1,12 @@
 /** Row values: comparison field by field, and rows as records. */
-import { SqlError, unsupported } from '../../base/error.ts';
+import { SqlError } from '../../base/error.ts';
 import { type as sqlType } from '../../repr/types.ts';
 import type { Expr } from '../../sql/ast.ts';
 import { exprStart } from '../../sql/walk.ts';
 import type { HExpr } from '../hir.ts';
 import { not } from '../make-scalar.ts';
-import type { Placed } from './coerce.ts';
-import { comparison } from './compare.ts';
+import { type Placed, settle } from './coerce.ts';
+import { comparison, resolveCall } from './compare.ts';
 import type { ExprEnv } from './context.ts';
 import type { ScopeColumn } from './scope.ts';
 
@@ -61,11 +61,28 @@ export function comparePlaced(
   return rest;
 }
 
-export function bindRow(_env: ExprEnv, e: RowExpr): HExpr {
-  throw unsupported('a row value here', { position: e.pos + 1 });
+export function bindRow(env: ExprEnv, e: RowExpr): HExpr {
+  return record(
+    env,
+    e.elements.map((x) => ({ expr: env.context.rules.expr(env, x), pos: exprStart(x) })),
+    e.pos,
+  );
 }
 
 /** A whole row of a table as a value. */
-export function rowOf(_columns: readonly ScopeColumn[], pos: number): HExpr {
-  throw unsupported('a whole-row reference', { position: pos + 1 });
+export function rowOf(env: ExprEnv, columns: readonly ScopeColumn[], pos: number): HExpr {
+  return record(
+    env,
+    columns.map((c): Placed => ({ expr: { kind: 'column', id: c.id, type: c.type }, pos })),
+    pos,
+  );
+}
+
+function record(env: ExprEnv, fields: readonly Placed[], pos: number): HExpr {
+  const settled = fields.map((f) => ({ expr: settle(env.context, f), pos: f.pos }));
+  const call = resolveCall(env, 'make_record', settled, pos);
+  return {
+    ...(call as HExpr & { kind: 'call' }),
+    type: { name: 'record', fields: settled.map((f) => f.expr.type) },
+  };
 }
