@@ -111,6 +111,12 @@ export function alwaysOneRow(rel: HRel): boolean {
   return rel.kind === 'values' && rel.rows.length === 1;
 }
 
+export function atMostOneRow(rel: HRel): boolean {
+  if (rel.kind === 'topK') return rel.limit !== null && rel.limit <= 1 && rel.groupKey.length === 0;
+  if (rel.kind === 'map' || rel.kind === 'project' || rel.kind === 'filter') return atMostOneRow(rel.input);
+  return alwaysOneRow(rel);
+}
+
 /** What the parts of decorrelation ask of the whole: the recursion, given to them so that no module imports in a circle. */
 export interface LoweringRules {
   /** `body` over a plan that it uses more than once. */

@@ -3,6 +3,7 @@ import type { ScalarExpr } from '../expr/scalar.ts';
 import { type } from '../repr/types.ts';
 import {
   alwaysOneRow,
+  atMostOneRow,
   joinBack,
   keysFor,
   type Laid,
@@ -125,7 +126,9 @@ export function subqueryColumn(
   const free = [...new Set([...freeColumns(e.rel), ...reads])];
   return rules.share(input.mir, (shared) => {
     const laid: Laid = { mir: shared, ids: input.ids };
-    const keys = keysFor(laid, free).mir;
+    // What may have too many rows is asked only if there is a row that asks.
+    const anyone = e.kind === 'scalarQuery' && free.length === 0 && !atMostOneRow(e.rel);
+    const keys = anyone ? distinct(project(shared, [])) : keysFor(laid, free).mir;
     return rules.share(keys, (all) => {
       const asked =
         guards.length === 0 ? all : distinct(project(filter(shared, guards), positions(laid, free)));
