@@ -28,7 +28,7 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Env
   const entities = await env.open();
   env.startCluster(SYSTEM_CLUSTER.id);
   env.startReplica(SYSTEM_CLUSTER.id, SYSTEM_REPLICA);
-  if (entities.length === 0) await bootstrap(env, DEFAULT_DATABASE);
+  if (entities.length === 0) await bootstrap(env, DEFAULT_DATABASE, options.defaultWorkers);
   else {
     await env.adopt(entities, (e) => loadItem(env.catalog, e));
     await openShards(env);

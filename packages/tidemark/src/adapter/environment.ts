@@ -53,6 +53,8 @@ export interface EnvironmentOptions {
   /** Another process writes here now: this one must stop. */
   readonly onFenced: (error: Error) => void;
   readonly tickMs?: number;
+  /** Workers of the default cluster, where it is made now. */
+  readonly defaultWorkers: number;
 }
 
 /** How the catalog changes: entities that go (or are replaced), entities that come, and what their statements derive to. */
@@ -160,6 +162,7 @@ export class Environment {
       join.push({ shard, store: 'memory' });
     }
     const prepared: PreparedRows[] = [
+      this.#rows.prepare('engine', rowsOf('engine', null)),
       ...(Object.keys(TYPES) as TypeName[]).map((t) => this.#rows.prepare(`type/${t}`, rowsOf('type', t))),
       ...[...this.catalog.all('schema')].map((s) => this.#rows.prepare(entityKey(s), rowsOf('schema', s))),
       ...[...this.catalog.loadedItems()].map((l) =>

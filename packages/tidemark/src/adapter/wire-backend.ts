@@ -31,7 +31,7 @@ import {
 } from '../repr/format.ts';
 import { decodeUtf8, encodeUtf8 } from '../repr/text.ts';
 import { findTimeZone, UTC } from '../repr/time-zone.ts';
-import { type Datum, oidOf, type RelationDesc, type SqlType, TYPES, typeByOid } from '../repr/types.ts';
+import { type Datum, oidOf, type RelationDesc, type SqlType, TYPES, typeByOid, typmodOf } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
 import { parseStatements } from '../sql/parse.ts';
 import { askCatalog } from './catalog-functions.ts';
@@ -274,7 +274,7 @@ function wireColumns(desc: RelationDesc, formats: readonly Format[]): WireColumn
     name: c.name,
     oid: oidOf(c.type),
     typlen: c.type.name === 'array' ? -1 : TYPES[c.type.name].len,
-    typmod: c.type.typmod === undefined ? -1 : c.type.typmod + 4,
+    typmod: typmodOf(c.type),
     format: formats[i] ?? 0,
   }));
 }

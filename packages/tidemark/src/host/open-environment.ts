@@ -1,6 +1,5 @@
 /** An environment on this machine: a data directory or memory, workers on threads or in process. */
 import { randomBytes } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { startEnvironment } from '../adapter/boot.ts';
 import type { Environment } from '../adapter/environment.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
@@ -22,6 +21,8 @@ export interface OpenOptions {
   readonly logger?: Logger;
   /** `threads`: each worker on a thread of its own; `inline`: on this one, for tests and small embeddings. */
   readonly workers?: 'threads' | 'inline';
+  /** Workers of the default cluster, where it is made now; 1 if absent. */
+  readonly defaultWorkers?: number;
   /** Another process took the data directory over: stop. */
   readonly onFenced?: (error: Error) => void;
 }
@@ -60,6 +61,7 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
       logger,
       files: new ThreadFileReader(),
       createReplica: ({ workers }) => connect(workers, { options, stores, processTag, logger }),
+      defaultWorkers: options.defaultWorkers ?? 1,
       onFenced: options.onFenced ?? ((error) => logger.error({ error }, 'another process has taken over')),
     });
     return {
@@ -104,6 +106,3 @@ function connect(
     logger: o.logger,
   });
 }
-
-/** Workers of the default size on this machine: one a core, at most four. */
-export const defaultWorkers = (): number => Math.min(4, availableParallelism());

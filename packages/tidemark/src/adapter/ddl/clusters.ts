@@ -171,8 +171,8 @@ export function newDatabase(env: Environment, name: string): readonly Entity[] {
   ];
 }
 
-/** What a new data directory begins with: a database, and a cluster of one worker. */
-export async function bootstrap(env: Environment, database: string): Promise<void> {
+/** What a new data directory begins with: a database, and a cluster. */
+export async function bootstrap(env: Environment, database: string, workers: number): Promise<void> {
   const put = newDatabase(env, database);
   await env.transact({ put });
   await createCluster(
@@ -181,7 +181,7 @@ export async function bootstrap(env: Environment, database: string): Promise<voi
       kind: 'createCluster',
       name: 'quickstart',
       ifNotExists: true,
-      options: { size: '1' },
+      options: { size: String(workers) },
       replicas: undefined,
     },
     () => undefined,

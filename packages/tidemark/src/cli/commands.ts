@@ -1,0 +1,102 @@
+/** The commands of `tidemark`. */
+import { enableCompileCache } from 'node:module';
+import { Command, InvalidArgumentError } from 'commander';
+import { pino } from 'pino';
+import type { Logger } from '../base/clock.ts';
+import { SqlError } from '../base/error.ts';
+import type { BoundAddress } from '../host/listen.ts';
+import { type RunningServer, startServer } from '../server/server.ts';
+import { VERSION } from './version.ts';
+
+export async function run(argv: readonly string[]): Promise<void> {
+  enableCompileCache();
+  const program = new Command('tidemark')
+    .description('streaming SQL: every index and materialized view tells its own life story')
+    .version(VERSION);
+  program
+    .command('serve')
+    .description('accept SQL over the Postgres wire protocol')
+    .option('--data <dir>', 'directory that holds everything durable', './tidemark-data')
+    .option('--memory', 'keep everything in memory instead')
+    .option(
+      '--listen <host:port>',
+      'where Postgres clients connect; port 0 takes a free one',
+      address,
+      address('127.0.0.1:6875'),
+    )
+    .option('--http <host:port>', 'where /api/livez and /api/readyz are', address, address('127.0.0.1:6876'))
+    .option('--workers <n>', 'workers of cluster quickstart, when a new directory is set up', workers)
+    .option('--log-level <level>', 'debug, info, warn or error', 'warn')
+    .addHelpText(
+      'after',
+      '\nOff loopback a password is required: set TIDEMARK_PASSWORD, the user is tidemark.',
+    )
+    .action(serve);
+  await program.parseAsync([...argv]);
+}
+
+interface ServeOptions {
+  readonly data: string;
+  readonly memory?: true;
+  readonly listen: BoundAddress;
+  readonly http: BoundAddress;
+  readonly workers?: number;
+  readonly logLevel: string;
+}
+
+async function serve(o: ServeOptions): Promise<void> {
+  const logger: Logger = pino({ name: 'tidemark', level: o.logLevel }, pino.destination(2));
+  let server: RunningServer | undefined;
+  let ending = false;
+  const end = async (code: number): Promise<void> => {
+    if (ending) return;
+    ending = true;
+    await server?.close();
+    process.exit(code);
+  };
+  process.on('SIGTERM', () => void end(0));
+  process.on('SIGINT', () => void end(0));
+  const password = process.env['TIDEMARK_PASSWORD'];
+  try {
+    server = await startServer({
+      dataDir: o.memory === true ? null : o.data,
+      listen: o.listen,
+      http: o.http,
+      logger,
+      ...(o.workers !== undefined && { defaultWorkers: o.workers }),
+      ...(password !== undefined && { password }),
+      onFenced: (error) => {
+        process.stderr.write(`tidemark stops: ${error.message}\n`);
+        void end(1);
+      },
+    });
+  } catch (error) {
+    process.stderr.write(`tidemark cannot start: ${explain(error)}\n`);
+    process.exit(1);
+  }
+  process.stdout.write(`tidemark ready pg=${text(server.pg)} http=${text(server.http)}\n`);
+}
+
+/** One line for what a user can act on; the whole story for what is our fault. */
+function explain(error: unknown): string {
+  if (error instanceof SqlError)
+    return error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+const text = (a: BoundAddress): string => `${a.host.includes(':') ? `[${a.host}]` : a.host}:${a.port}`;
+
+function address(value: string): BoundAddress {
+  const m = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(value);
+  const port = Number(m?.[3]);
+  if (m === null || port > 65535)
+    throw new InvalidArgumentError('expected HOST:PORT, such as 127.0.0.1:6875');
+  return { host: (m[1] ?? m[2])!, port };
+}
+
+function workers(value: string): number {
+  const n = Number(value);
+  if (!Number.isInteger(n) || n < 1 || n > 64)
+    throw new InvalidArgumentError('expected a number of workers, 1 to 64');
+  return n;
+}

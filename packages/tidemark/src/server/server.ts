@@ -1,0 +1,87 @@
+/** The server: an environment, reached over the Postgres wire and HTTP. */
+import { readiness } from '../adapter/readiness.ts';
+import { wireBackend } from '../adapter/wire-backend.ts';
+import type { Logger } from '../base/clock.ts';
+import { SqlError, unsupported } from '../base/error.ts';
+import { listenHttp } from '../host/http-server.ts';
+import type { BoundAddress } from '../host/listen.ts';
+import { type OpenedEnvironment, openEnvironment } from '../host/open-environment.ts';
+import { listenPg } from '../host/pg-server.ts';
+import { scramAuth } from '../host/scram-auth.ts';
+import { createHttpApp, type Readiness as HttpReadiness, type ReadinessQuery } from '../http/app.ts';
+
+export interface ServerOptions {
+  /** Null: in memory. */
+  readonly dataDir: string | null;
+  readonly listen: BoundAddress;
+  readonly http: BoundAddress;
+  /** Workers of the default cluster, where it is made now. */
+  readonly defaultWorkers?: number;
+  /** Of user `tidemark`; required off loopback. */
+  readonly password?: string;
+  readonly logger: Logger;
+  readonly onFenced: (error: Error) => void;
+}
+
+export interface RunningServer {
+  readonly pg: BoundAddress;
+  readonly http: BoundAddress;
+  readonly opened: OpenedEnvironment;
+  close(): Promise<void>;
+}
+
+const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|::1)$/;
+
+export async function startServer(o: ServerOptions): Promise<RunningServer> {
+  const { logger } = o;
+  const open = !LOOPBACK.test(o.listen.host);
+  if (open && o.password === undefined)
+    throw new SqlError(
+      'invalid_authorization_specification',
+      `listening on ${o.listen.host} requires a password`,
+      {
+        hint: 'set TIDEMARK_PASSWORD; the user is tidemark',
+      },
+    );
+  const auth =
+    o.password === undefined ? ({ kind: 'trust' } as const) : await scramAuth({ tidemark: o.password });
+  const opened = await openEnvironment({
+    ...(o.dataDir !== null && { dataDir: o.dataDir }),
+    ...(o.defaultWorkers !== undefined && { defaultWorkers: o.defaultWorkers }),
+    logger,
+    onFenced: o.onFenced,
+  });
+  const closing: { close(): Promise<void> }[] = [opened];
+  const close = async (): Promise<void> => {
+    for (const c of closing.splice(0).reverse()) await c.close();
+  };
+  try {
+    const pg = await listenPg({ ...o.listen, backend: wireBackend(opened.env), auth, logger });
+    closing.push(pg);
+    const app = createHttpApp({ readiness: async (query) => httpReadiness(opened, query), logger });
+    const http = await listenHttp({ ...o.http, app, logger });
+    closing.push(http);
+    return {
+      pg: { host: pg.host, port: pg.port },
+      http: { host: http.host, port: http.port },
+      opened,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function httpReadiness({ env }: OpenedEnvironment, query: ReadinessQuery): HttpReadiness {
+  if (query.stableForMs !== undefined) throw unsupported('stable_for');
+  if (query.maxLagMs !== undefined) throw unsupported('max_lag');
+  const { ready, missing } = readiness(env, query.cluster);
+  return {
+    ready,
+    missing: missing.map((m) => ({
+      ...m,
+      since: m.since === null ? null : new Date(m.since / 1000).toISOString(),
+    })),
+  };
+}
