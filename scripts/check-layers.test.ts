@@ -3,14 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkLayers } from './check-layers.ts';
 import { LayerRules, PACKAGE } from './checks/layer-rules.ts';
-import { type Files, PlantedTree } from './checks/planted-tree.fixture.ts';
+import { type Files, json, withPlanted } from './checks/planted-tree.fixture.ts';
 
 const SRC = `${PACKAGE}/src`;
 
-function found(files: Files): string[] {
-  using tree = new PlantedTree(files);
+async function found(files: Files): Promise<string[]> {
   // The tests that layers.json names one by one are not in the planted tree.
-  const findings = checkLayers(tree.root).filter(
+  const findings = (await withPlanted(files, checkLayers)).filter(
     ({ message }) => !message.endsWith('names no file any more'),
   );
   return findings.map(({ path, line, message }) => `${path}:${line}: ${message}`);
@@ -97,27 +96,27 @@ const VIOLATIONS: readonly {
   },
 ];
 
-test('a tree that obeys the rules has no finding', () => {
-  assert.deepEqual(found({}), []);
+test('a tree that obeys the rules has no finding', async () => {
+  assert.deepEqual(await found({}), []);
 });
 
 for (const violation of VIOLATIONS) {
-  test(violation.title, () => assert.deepEqual(found(violation.files), violation.found));
+  test(violation.title, async () => assert.deepEqual(await found(violation.files), violation.found));
 }
 
-test('each forbidden global is found in a pure module', () => {
-  using tree = new PlantedTree({});
-  for (const [name, advice] of new LayerRules(tree.root).globals) {
+test('each forbidden global is found in a pure module', async () => {
+  const globals = await withPlanted({}, (root) => new LayerRules(root).globals);
+  for (const [name, advice] of globals) {
     const files = { [`${SRC}/sql/x.ts`]: `\nexport const x = ${name};\n` };
-    assert.deepEqual(found(files), [`${SRC}/sql/x.ts:2: sql may not use ${name}: ${advice}`]);
+    assert.deepEqual(await found(files), [`${SRC}/sql/x.ts:2: sql may not use ${name}: ${advice}`]);
   }
 });
 
-test('forbidden globals are found as types, shorthands and defaults', () => {
+test('forbidden globals are found as types, shorthands and defaults', async () => {
   const text =
     'export type T = Buffer;\nexport const o = { process };\nexport const f = (now = Date.now) => now;\n';
   assert.deepEqual(
-    found({ [`${SRC}/sql/x.ts`]: text }).map((finding) => finding.replace(/:[^:]*$/, '')),
+    (await found({ [`${SRC}/sql/x.ts`]: text })).map((finding) => finding.replace(/:[^:]*$/, '')),
     [
       `${SRC}/sql/x.ts:1: sql may not use Buffer`,
       `${SRC}/sql/x.ts:2: sql may not use process`,
@@ -126,7 +125,7 @@ test('forbidden globals are found as types, shorthands and defaults', () => {
   );
 });
 
-test('what only looks like a global is none, nor is one in an outer module or a test', () => {
+test('what only looks like a global is none, nor is one in an outer module or a test', async () => {
   const text = `export const f = (process: { performance: number }) => process.performance;
 export const g = ({ setTimeout }: { setTimeout: () => void }) => setTimeout();
 export const at = (ms: number) => new Date(ms);
@@ -135,14 +134,27 @@ export const timers = { console: 1, performance: 2 };
 `;
   const uses = 'export const now = Date.now();\n';
   const files = { [`${SRC}/sql/x.ts`]: text, [`${SRC}/host/y.ts`]: uses, [`${SRC}/sql/z.bench.ts`]: uses };
-  assert.deepEqual(found(files), []);
+  assert.deepEqual(await found(files), []);
 });
 
-test('a test named in layers.json exists', () => {
-  using tree = new PlantedTree({
-    [`${PACKAGE}/layers.json`]:
-      '{"modules":[{"name":"base"},{"name":"index.ts"}],"extra":[],"globals":{},"tests":[{"match":"base/gone.ts","reason":"-"}]}',
+test('a test named in layers.json exists', async () => {
+  const rules = { modules: [{ name: 'base' }, { name: 'index.ts' }], extra: [], globals: {} };
+  const tests = [{ match: 'base/gone.ts', reason: 'an example' }];
+  const findings = await withPlanted({ [`${PACKAGE}/layers.json`]: json({ ...rules, tests }) }, checkLayers);
+  assert.deepEqual(
+    findings.map(({ message }) => message),
+    ['base/gone.ts names no file any more'],
+  );
+});
+
+test('the table of layers in the architecture is the one of layers.json', async () => {
+  const rules = await withPlanted({}, (root) => new LayerRules(root));
+  const document = (table: string) => ({
+    'ARCHITECTURE.md': `# A\n\n<!-- layers: npm run docs -->\n${table}\n<!-- end of layers -->\n`,
   });
-  const messages = checkLayers(tree.root).map(({ message }) => message);
-  assert.deepEqual(messages, ['base/gone.ts names no file any more']);
+  assert.deepEqual(await found(document(rules.table())), []);
+  assert.deepEqual(await found(document(rules.table().replace('base', 'bass'))), [
+    'ARCHITECTURE.md:1: has an old table of layers: run npm run docs',
+  ]);
+  assert.equal((await found({ 'ARCHITECTURE.md': '# A\n' })).length, 1);
 });

@@ -11,6 +11,7 @@ import ts from 'typescript';
 import { type Edge, findCycles } from './checks/cycles.ts';
 import { type Import, importsOf } from './checks/imports.ts';
 import { isNodeModule, LayerRules, PACKAGE, packageOf } from './checks/layer-rules.ts';
+import { checkTable } from './checks/layer-table.ts';
 import { type Finding, lineOf, listFiles, parseFile, report, walk } from './checks/source-tree.ts';
 
 const FOLDERS: readonly string[] = [`${PACKAGE}/src`, 'test', 'scripts', 'bench'];
@@ -136,7 +137,12 @@ export function checkLayers(root: string): Finding[] {
   for (const match of rules.idleTests(paths)) {
     findings.push({ path: layerFile, line: 1, rule: 'layers', message: `${match} names no file any more` });
   }
-  return [...findings, ...checkCycles(graph), ...checkGlobals(root, rules, paths)];
+  return [
+    ...findings,
+    ...checkTable(root, rules),
+    ...checkCycles(graph),
+    ...checkGlobals(root, rules, paths),
+  ];
 }
 
-if (import.meta.main) report('layers', checkLayers(process.cwd()));
+if (process.argv[1] === import.meta.filename) report('layers', checkLayers(process.cwd()));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkTidy } from './check-tidy.ts';
 import { PACKAGE } from './checks/layer-rules.ts';
-import { type Files, PlantedTree } from './checks/planted-tree.fixture.ts';
+import { type Files, withPlanted } from './checks/planted-tree.fixture.ts';
 
 const BASE = `${PACKAGE}/src/base`;
 const ONE = `${BASE}/one.ts`;
@@ -13,9 +13,9 @@ function joined(...parts: readonly string[]): string {
   return parts.join('');
 }
 
-function found(files: Files): string[] {
-  using tree = new PlantedTree(files);
-  return checkTidy(tree.root).map(({ path, line, rule, message }) => `${path}:${line}: ${rule}: ${message}`);
+async function found(files: Files): Promise<string[]> {
+  const findings = await withPlanted(files, checkTidy);
+  return findings.map(({ path, line, rule, message }) => `${path}:${line}: ${rule}: ${message}`);
 }
 
 function lines(count: number, line = '// line'): string {
@@ -102,38 +102,40 @@ const VIOLATIONS: readonly {
   },
 ];
 
-test('a tree that obeys the rules has no finding', () => {
-  assert.deepEqual(found({}), []);
+test('a tree that obeys the rules has no finding', async () => {
+  assert.deepEqual(await found({}), []);
 });
 
 for (const violation of VIOLATIONS) {
-  test(violation.title, () => assert.deepEqual(found(violation.files).sort(), [...violation.found].sort()));
+  test(violation.title, async () =>
+    assert.deepEqual((await found(violation.files)).sort(), [...violation.found].sort()),
+  );
 }
 
-test('what just fits is let through, and a suite counts by its tests', () => {
+test('what just fits is let through, and a suite counts by its tests', async () => {
   const suite = `describe('x', () => {\n${lines(80, '  // line')}});\n`;
-  assert.deepEqual(found({ [ONE]: lines(500), [`${BASE}/one.test.ts`]: functionOf(70) + suite }), []);
+  assert.deepEqual(await found({ [ONE]: lines(500), [`${BASE}/one.test.ts`]: functionOf(70) + suite }), []);
 });
 
-function withException(size: number, exception: object): string[] {
+function withException(size: number, exception: object): Promise<string[]> {
   const exceptions = JSON.stringify([{ path: ONE, rule: 'function-lines', name: 'long', ...exception }]);
   return found({ [ONE]: functionOf(size), 'scripts/tidy-exceptions.json': exceptions });
 }
 
-test('an exception holds for its figure and shrinks with it', () => {
+test('an exception holds for its figure and shrinks with it', async () => {
   const reason = 'one table, read from top to bottom';
   const at = 'scripts/tidy-exceptions.json:1: exceptions: ';
-  assert.deepEqual(withException(90, { limit: 90, reason }), []);
-  assert.deepEqual(withException(91, { limit: 90, reason }), [
+  assert.deepEqual(await withException(90, { limit: 90, reason }), []);
+  assert.deepEqual(await withException(91, { limit: 90, reason }), [
     `${ONE}:1: function-lines: long has 91 lines, over 70`,
   ]);
-  assert.deepEqual(withException(80, { limit: 90, reason }), [
+  assert.deepEqual(await withException(80, { limit: 90, reason }), [
     `${at}long of ${ONE} has 80 now: lower its limit of 90`,
   ]);
-  assert.deepEqual(withException(60, { limit: 90, reason }), [
+  assert.deepEqual(await withException(60, { limit: 90, reason }), [
     `${at}long of ${ONE} needs no exception to function-lines any more: remove it`,
   ]);
-  assert.deepEqual(withException(90, { limit: 90, reason: '' }), [
+  assert.deepEqual(await withException(90, { limit: 90, reason: '' }), [
     `${at}the exception for long of ${ONE} gives no reason`,
   ]);
 });

@@ -38,4 +38,4 @@ export function checkTidy(root: string): Finding[] {
   return [...findings, ...checkReadmes(own, (path) => layers.isTest(path), readmes)];
 }
 
-if (import.meta.main) report('tidy', checkTidy(process.cwd()));
+if (process.argv[1] === import.meta.filename) report('tidy', checkTidy(process.cwd()));

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PACKAGE } from './checks/layer-rules.ts';
-import { type Files, json, PlantedTree } from './checks/planted-tree.fixture.ts';
+import { type Files, json, withPlanted } from './checks/planted-tree.fixture.ts';
 import { type Outcome, runCommand } from './checks/pool.ts';
 import { CHECKS } from './checks/run-checks.ts';
 
@@ -14,10 +14,9 @@ const BASE = `${PACKAGE}/src/base`;
 
 /** Runs the check called `name` on a tree with `files` planted. */
 async function check(name: string, files: Files): Promise<Outcome> {
-  using tree = new PlantedTree(files);
   const found = CHECKS.find((each) => each.name === name);
   assert.ok(found, `there is no check called ${name}`);
-  return await runCommand(found.command, tree.root);
+  return await withPlanted(files, (root) => runCommand(found.command, root));
 }
 
 function assertFinds(outcome: Outcome, expected: readonly (string | RegExp)[]): void {
@@ -106,9 +105,10 @@ test('a tree that obeys the rules passes every check', async () => {
 
 /** Runs the test runner on a tree with `files`; node refuses to run tests inside tests unless the mark is taken off. */
 async function runTests(files: Files): Promise<Outcome> {
-  using tree = new PlantedTree(files);
   const script = join(import.meta.dirname, 'test-unit.ts');
-  return await runCommand(['env', '-u', 'NODE_TEST_CONTEXT', 'node', script, 'test'], tree.root);
+  return await withPlanted(files, (root) =>
+    runCommand(['env', '-u', 'NODE_TEST_CONTEXT', 'node', script, 'test'], root),
+  );
 }
 
 const PASSES = "import { test } from 'node:test';\n\ntest('passes', () => {});\n";

@@ -4,6 +4,8 @@ import { matches, readText } from './source-tree.ts';
 
 interface Module {
   readonly name: string;
+  /** For the table in ARCHITECTURE.md. */
+  readonly does: string;
   readonly node?: boolean;
   readonly packages?: readonly string[];
 }
@@ -52,6 +54,14 @@ export class LayerRules {
   moduleOf(path: string): string | undefined {
     if (!path.startsWith(SOURCE)) return undefined;
     return path.slice(SOURCE.length).split('/')[0];
+  }
+
+  /** The list as Markdown, for ARCHITECTURE.md. */
+  table(): string {
+    const rows = this.#file.modules.map(({ name, does, node, packages = [] }) => {
+      return `| ${name} | ${does} | ${[...(node ? ['node'] : []), ...packages].join(', ')} |`;
+    });
+    return ['| module | does | may also import |', '|---|---|---|', ...rows].join('\n');
   }
 
   isListed(module: string): boolean {

@@ -32,19 +32,18 @@ const RULES: readonly string[] = [
   'tsconfig.json',
 ];
 
-export class PlantedTree implements Disposable {
-  readonly root: string = mkdtempSync(join(tmpdir(), 'planted-'));
-
-  constructor(files: Files) {
-    for (const path of RULES) cpSync(join(ROOT, path), join(this.root, path));
-    symlinkSync(join(ROOT, 'node_modules'), join(this.root, 'node_modules'));
+/** Calls `work` with the root of a tree that has `files` planted, and removes it. */
+export async function withPlanted<R>(files: Files, work: (root: string) => R | Promise<R>): Promise<R> {
+  const root = mkdtempSync(join(tmpdir(), 'planted-'));
+  try {
+    for (const path of RULES) cpSync(join(ROOT, path), join(root, path));
+    symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'));
     for (const [path, text] of Object.entries({ ...CLEAN, ...files })) {
-      mkdirSync(dirname(join(this.root, path)), { recursive: true });
-      writeFileSync(join(this.root, path), text);
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), text);
     }
-  }
-
-  [Symbol.dispose](): void {
-    rmSync(this.root, { recursive: true });
+    return await work(root);
+  } finally {
+    rmSync(root, { recursive: true });
   }
 }
