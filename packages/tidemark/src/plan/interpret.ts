@@ -4,6 +4,7 @@
  * see a fault of those. Quadratic joins; an error anywhere is the answer.
  */
 import { assert } from '../base/assert.ts';
+import { SqlError } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import { evalConstant } from '../expr/eval.ts';
 import { isEvalError, sqlErrorOf } from '../expr/eval-error.ts';
@@ -44,6 +45,8 @@ export function addRow(bag: Bag, row: Row, count: number): void {
   else bag.set(key, { row, count: total });
 }
 
+type Value = (e: ScalarExpr, row: Row) => Datum;
+
 /** Throws SqlError for the first error of any row. */
 export function interpret(
   mir: Mir,
@@ -51,16 +54,13 @@ export function interpret(
   locals: ReadonlyMap<number, Bag> = new Map(),
 ): Bag {
   const recur = (m: Mir): Bag => interpret(m, options, locals);
-  const value = (e: ScalarExpr, row: Row): Datum => evalScalar(e, row, options.context);
-  const out: Bag = new Map();
+  const value: Value = (e, row) => evalScalar(e, row, options.context);
   switch (mir.op) {
     case 'Constant':
       if ('error' in mir.rows) throw sqlErrorOf(mir.rows.error);
-      for (const { row, diff } of mir.rows) addRow(out, row, diff);
-      return out;
+      return bagOf(mir.rows.map(({ row, diff }) => ({ row, count: diff })));
     case 'Get':
-      for (const row of options.tables(mir.id)) addRow(out, row, 1);
-      return out;
+      return bagOf(options.tables(mir.id).map((row) => ({ row, count: 1 })));
     case 'LocalGet': {
       const bag = locals.get(mir.local);
       assert(bag !== undefined, `l${mir.local} is bound`);
@@ -69,58 +69,66 @@ export function interpret(
     case 'Let':
       return interpret(mir.body, options, new Map([...locals, [mir.local, recur(mir.value)]]));
     case 'LetRec':
-      assert(false, 'the binder refuses recursion');
-      return out;
-    case 'Project':
-      for (const { row, count } of recur(mir.input).values())
-        addRow(
-          out,
-          mir.outputs.map((c) => row[c]),
-          count,
-        );
-      return out;
-    case 'Map':
-      for (const { row, count } of recur(mir.input).values()) {
-        const all = [...row];
-        for (const e of mir.exprs) all.push(value(e, all));
-        addRow(out, all, count);
-      }
-      return out;
-    case 'Filter':
-      for (const { row, count } of recur(mir.input).values()) {
-        const all: ScalarExpr = { kind: 'and', args: mir.predicates, type: mir.predicates[0].type };
-        if (value(all, row) === true) addRow(out, row, count);
-      }
-      return out;
-    case 'FlatMap':
-      for (const { row, count } of recur(mir.input).values())
-        flatMap(
-          mir,
-          row,
-          mir.args.map((a) => value(a, row)),
-          options.context,
-          (r, n) => addRow(out, r, n * count),
-        );
-      return out;
+      throw new SqlError('feature_not_supported', 'recursion is not interpreted');
     case 'Join':
       return interpretJoin(mir, mir.inputs.map(recur), value);
     case 'Reduce':
       return interpretReduce(mir, recur(mir.input), value);
     case 'TopK':
       return interpretTopK(mir, recur(mir.input));
-    case 'Negate':
-      for (const { row, count } of recur(mir.input).values()) addRow(out, row, -count);
-      return out;
-    case 'Threshold':
-      for (const { row, count } of recur(mir.input).values()) if (count > 0) addRow(out, row, count);
-      return out;
     case 'Union':
-      for (const input of mir.inputs)
-        for (const { row, count } of recur(input).values()) addRow(out, row, count);
-      return out;
+      return bagOf(mir.inputs.flatMap((input) => [...recur(input).values()]));
     case 'ArrangeBy':
       return recur(mir.input);
+    default:
+      return interpretRows(mir, recur(mir.input), value, options.context);
   }
+}
+
+function bagOf(rows: Iterable<{ readonly row: Row; readonly count: number }>): Bag {
+  const out: Bag = new Map();
+  for (const { row, count } of rows) addRow(out, row, count);
+  return out;
+}
+
+type RowByRow = Extract<Mir, { op: 'Project' | 'Map' | 'Filter' | 'FlatMap' | 'Negate' | 'Threshold' }>;
+
+/** What treats each row by itself. */
+function interpretRows(mir: RowByRow, input: Bag, value: Value, context: EvalContext): Bag {
+  const out: Bag = new Map();
+  for (const { row, count } of input.values())
+    switch (mir.op) {
+      case 'Project':
+        addRow(
+          out,
+          mir.outputs.map((c) => row[c]),
+          count,
+        );
+        break;
+      case 'Map': {
+        const all = [...row];
+        for (const e of mir.exprs) all.push(value(e, all));
+        addRow(out, all, count);
+        break;
+      }
+      case 'Filter': {
+        const all: ScalarExpr = { kind: 'and', args: mir.predicates, type: mir.predicates[0].type };
+        if (value(all, row) === true) addRow(out, row, count);
+        break;
+      }
+      case 'FlatMap': {
+        const args = mir.args.map((a) => value(a, row));
+        flatMap(mir, row, args, context, (r, n) => addRow(out, r, n * count));
+        break;
+      }
+      case 'Negate':
+        addRow(out, row, -count);
+        break;
+      case 'Threshold':
+        if (count > 0) addRow(out, row, count);
+        break;
+    }
+  return out;
 }
 
 /** Columns become literals, and the expression a constant. */

@@ -11,6 +11,7 @@ import { printScalar } from '../expr/expr-tree.ts';
 import { aggregateById } from '../expr/registry.ts';
 import type { AggregateExpr, EvalError, OrderKey, ScalarExpr } from '../expr/scalar.ts';
 import type { Row, SqlType } from '../repr/types.ts';
+import { joinKeys, type Keys, minimalKeys } from './mir-keys.ts';
 import { printAggregate, printOrder } from './print-scalar.ts';
 import { fixedColumn, isNullable, provesNotNull } from './scalar-facts.ts';
 
@@ -19,8 +20,6 @@ export interface Column {
   readonly type: SqlType;
   readonly nullable: boolean;
 }
-/** Sets of columns on which no two rows agree; `[]` promises at most one row. */
-export type Keys = readonly (readonly number[])[];
 
 export interface MirConstant {
   readonly op: 'Constant';
@@ -255,7 +254,12 @@ export const NODES: { readonly [K in MirOp]: NodeKind<MirOf<K>> } = {
     children: (n) => n.inputs,
     withChildren: (n, inputs) => ({ ...n, inputs }),
     columns: (_, inputs) => inputs.flat(),
-    keys: (n, inputs) => joinKeys(n, inputs),
+    keys: (n, inputs) =>
+      joinKeys(
+        n.equivalences,
+        inputs,
+        n.inputs.map((i) => columnsOf(i).length),
+      ),
     explain: (n) =>
       n.equivalences.length === 0
         ? 'CrossJoin'
@@ -328,39 +332,6 @@ function isAntijoin(n: MirUnion): boolean {
 function isPrefix(taken: Mir, kept: Mir): boolean {
   if (taken.op !== 'Project') return false;
   return taken.outputs.length === columnsOf(kept).length && taken.outputs.every((c, i) => c === i);
-}
-
-/** Without duplicates and supersets. */
-export function minimalKeys(keys: Keys): Keys {
-  const sorted = [...keys].sort((a, b) => a.length - b.length);
-  const out: (readonly number[])[] = [];
-  for (const k of sorted) if (!out.some((o) => o.every((c) => k.includes(c)))) out.push(k);
-  return out;
-}
-
-/**
- * A combination of one key an input; an input all of whose key columns are equal to columns before it adds nothing.
- * Keys are capped at a handful: their number multiplies.
- */
-function joinKeys(n: MirJoin, inputs: readonly Keys[]): Keys {
-  let keys: (readonly number[])[] = [[]];
-  let offset = 0;
-  n.inputs.forEach((input, i) => {
-    const width = columnsOf(input).length;
-    const bound = (c: number): boolean =>
-      n.equivalences.some(
-        (cls) =>
-          cls.some((e) => e.kind === 'column' && e.index === c + offset) &&
-          cls.some((e) => e.kind === 'literal' || (e.kind === 'column' && e.index < offset)),
-      );
-    const own = inputs[i].map((k) => k.filter((c) => i === 0 || !bound(c)).map((c) => c + offset));
-    keys = minimalKeys(keys.flatMap((k) => own.map((o) => [...k, ...o]))).slice(
-      0,
-      8,
-    ) as (readonly number[])[];
-    offset += width;
-  });
-  return keys;
 }
 
 // ---- Asking a node

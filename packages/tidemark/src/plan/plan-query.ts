@@ -88,23 +88,11 @@ export function finishPlan(context: BindContext, bound: BoundQuery): QueryPlan {
         });
   if (maintained && options.describe !== true) checkTemporal(mir);
   const ids = hir.kind === 'project' ? hir.columns.map((c) => c.id) : [];
-  const project = bound.columns.map((_, i) => i);
-  const finishing: RowSetFinishing = maintained
-    ? { orderBy: [], limit: null, offset: 0, project }
-    : {
-        orderBy: bound.order.map((o) => ({
-          column: ids.indexOf(o.id),
-          desc: o.desc,
-          nullsFirst: o.nullsFirst,
-        })),
-        limit: bound.limit,
-        offset: bound.offset,
-        project,
-      };
+  const finishing = finishingOf(bound, ids, maintained);
   const columns = columnsOf(mir);
   const desc: RelationDesc = {
     columns: bound.columns.map((c, i) => ({ name: c.name, type: c.type, nullable: columns[i].nullable })),
-    keys: keysOf(mir).filter((k) => k.every((c) => c < project.length)),
+    keys: keysOf(mir).filter((k) => k.every((c) => c < bound.columns.length)),
   };
   const reads = readsOf(mir);
   return {
@@ -129,4 +117,16 @@ export function readsOf(mir: Mir): readonly GlobalId[] {
     return false;
   });
   return [...found];
+}
+
+/** Order and cut of a one-off query; of a maintained one they are in the plan. */
+function finishingOf(bound: BoundQuery, ids: readonly number[], maintained: boolean): RowSetFinishing {
+  const project = bound.columns.map((_, i) => i);
+  if (maintained) return { orderBy: [], limit: null, offset: 0, project };
+  return {
+    orderBy: bound.order.map((o) => ({ column: ids.indexOf(o.id), desc: o.desc, nullsFirst: o.nullsFirst })),
+    limit: bound.limit,
+    offset: bound.offset,
+    project,
+  };
 }

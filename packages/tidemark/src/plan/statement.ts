@@ -8,10 +8,13 @@ import type { Statement } from '../sql/ast-statement.ts';
 import { planQuery } from './plan-query.ts';
 import {
   planAlter,
-  planAsOf,
   planComment,
   planCreateCluster,
   planCreateClusterReplica,
+  planDrop,
+} from './statement/alter.ts';
+import {
+  planAsOf,
   planCreateConnection,
   planCreateIndex,
   planCreateMaterializedView,
@@ -20,7 +23,6 @@ import {
   planCreateSource,
   planCreateTable,
   planCreateView,
-  planDrop,
 } from './statement/ddl.ts';
 import { planCopy, planDelete, planInsert, planUpdate } from './statement/dml.ts';
 import { planExplain } from './statement/explain-plan.ts';

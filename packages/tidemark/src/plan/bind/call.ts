@@ -7,10 +7,10 @@ import { aggregatesByName, functionsByName, tableFunctionsByName } from '../../e
 import { resolveFunction } from '../../expr/resolve.ts';
 import type { CallExpr, Expr } from '../../sql/ast.ts';
 import { exprStart } from '../../sql/walk.ts';
-import { exprColumns, type HExpr } from '../hir.ts';
+import { type ColumnId, exprColumns, type HAggregate, type HExpr } from '../hir.ts';
 import { coerce, coerceBoolean, type Placed, settle, unify } from './coerce.ts';
 import { comparison, resolveCall } from './compare.ts';
-import { type ExprEnv, notAllowed } from './context.ts';
+import { type BindContext, type ExprEnv, notAllowed } from './context.ts';
 import type { Scope } from './scope.ts';
 import { refuseWindow } from './unsupported.ts';
 
@@ -122,11 +122,7 @@ function bindAggregate(env: ExprEnv, e: CallExpr, name: string): HExpr {
     throw new SqlError('grouping_error', 'DISTINCT specified, but there is no argument', {
       position: e.pos + 1,
     });
-  const orderBy = e.orderBy.map((o) => ({
-    expr: settle(context, { expr: context.rules.expr(inner, o.expr), pos: exprStart(o.expr) }),
-    desc: o.descending,
-    nullsFirst: o.nulls === undefined ? o.descending : o.nulls === 'first',
-  }));
+  const orderBy = aggregateOrder(inner, e);
   const filter =
     e.filter === undefined
       ? undefined
@@ -152,24 +148,35 @@ function bindAggregate(env: ExprEnv, e: CallExpr, name: string): HExpr {
     ...(filter === undefined ? [] : [filter]),
   ]);
   if (owner === env.scope && !env.aggregates) throw notAllowed('aggregate functions', env, e.pos);
-  const key = JSON.stringify([found.def.id, cast, e.distinct, filter, orderBy], (_, v: unknown) =>
-    typeof v === 'bigint' ? `${v}n` : v,
-  );
-  const same = owner.aggregateKeys.get(key);
-  const id = same ?? context.newColumn();
-  if (same === undefined) {
-    owner.aggregateKeys.set(key, id);
-    owner.aggregates.push({
-      id,
-      func: found.def.id,
-      args: cast,
-      distinct: e.distinct,
-      filter,
-      orderBy,
-      type: found.returns,
-    });
-  }
+  const id = register(owner, context, {
+    func: found.def.id,
+    args: cast,
+    distinct: e.distinct,
+    filter,
+    orderBy,
+    type: found.returns,
+  });
   return { kind: 'column', id, type: found.returns };
+}
+
+function aggregateOrder(env: ExprEnv, e: CallExpr): HAggregate['orderBy'] {
+  const { context } = env;
+  return e.orderBy.map((o) => ({
+    expr: settle(context, { expr: context.rules.expr(env, o.expr), pos: exprStart(o.expr) }),
+    desc: o.descending,
+    nullsFirst: o.nulls === undefined ? o.descending : o.nulls === 'first',
+  }));
+}
+
+/** The same call twice is one aggregate. */
+function register(owner: Scope, context: BindContext, call: Omit<HAggregate, 'id'>): ColumnId {
+  const key = JSON.stringify(call, (_, v: unknown) => (typeof v === 'bigint' ? `${v}n` : v));
+  const same = owner.aggregateKeys.get(key);
+  if (same !== undefined) return same;
+  const id = context.newColumn();
+  owner.aggregateKeys.set(key, id);
+  owner.aggregates.push({ id, ...call });
+  return id;
 }
 
 /** The innermost query that has a column of the arguments; this one if there is none. */

@@ -66,37 +66,14 @@ class Demand {
         return { ...node, inputs: node.inputs.map((i) => this.need(i, wanted)) };
       case 'Negate':
         return { ...node, input: this.need(node.input, wanted) };
-      case 'FlatMap': {
-        const arity = arityOf(node.input);
-        const read = new Set(wanted.filter((c) => c < arity));
-        for (const a of node.args) collectColumns(a, read);
-        const inner = sorted(read);
-        const at = position(inner);
-        const over: Mir = {
-          ...node,
-          input: this.need(node.input, inner),
-          args: node.args.map((a) => remap(a, at)),
-        };
-        return project(
-          over,
-          wanted.map((c) => (c < arity ? at(c) : inner.length + c - arity)),
-        );
-      }
+      case 'FlatMap':
+        return this.#flatMap(node, wanted);
       case 'Join':
         return this.#join(node, wanted);
       case 'Reduce':
         return this.#reduce(node, wanted);
-      case 'TopK': {
-        const inner = sorted([...wanted, ...node.groupKey, ...node.orderBy.map((o) => o.column)]);
-        const at = position(inner);
-        const top: Mir = {
-          ...node,
-          input: this.need(node.input, inner),
-          groupKey: node.groupKey.map(at),
-          orderBy: node.orderBy.map((o) => ({ ...o, column: at(o.column) })),
-        };
-        return project(top, wanted.map(at));
-      }
+      case 'TopK':
+        return this.#topK(node, wanted);
       case 'Let':
         return this.#let(node, wanted);
       case 'LocalGet': {
@@ -119,6 +96,35 @@ class Demand {
       default:
         return project(node, wanted);
     }
+  }
+
+  #flatMap(node: Extract<Mir, { op: 'FlatMap' }>, wanted: readonly number[]): Mir {
+    const arity = arityOf(node.input);
+    const read = new Set(wanted.filter((c) => c < arity));
+    for (const a of node.args) collectColumns(a, read);
+    const inner = sorted(read);
+    const at = position(inner);
+    const over: Mir = {
+      ...node,
+      input: this.need(node.input, inner),
+      args: node.args.map((a) => remap(a, at)),
+    };
+    return project(
+      over,
+      wanted.map((c) => (c < arity ? at(c) : inner.length + c - arity)),
+    );
+  }
+
+  #topK(node: Extract<Mir, { op: 'TopK' }>, wanted: readonly number[]): Mir {
+    const inner = sorted([...wanted, ...node.groupKey, ...node.orderBy.map((o) => o.column)]);
+    const at = position(inner);
+    const top: Mir = {
+      ...node,
+      input: this.need(node.input, inner),
+      groupKey: node.groupKey.map(at),
+      orderBy: node.orderBy.map((o) => ({ ...o, column: at(o.column) })),
+    };
+    return project(top, wanted.map(at));
   }
 
   #map(node: Extract<Mir, { op: 'Map' }>, wanted: readonly number[]): Mir {
