@@ -5,7 +5,13 @@ import tseslint from 'typescript-eslint';
 const runner = { from: 'package', package: 'node:test', name: ['test', 'it', 'describe', 'suite'] };
 
 export default tseslint.config({
-  files: ['packages/tidemark/src/**/*.ts', 'test/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'],
+  files: [
+    'packages/tidemark/src/**/*.ts',
+    'test/**/*.ts',
+    'scripts/**/*.ts',
+    'bench/**/*.ts',
+    'demo/**/*.ts',
+  ],
   languageOptions: {
     parser: tseslint.parser,
     parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },

@@ -14,7 +14,7 @@ import { isNodeModule, LayerRules, PACKAGE, packageOf } from './checks/layer-rul
 import { checkTable } from './checks/layer-table.ts';
 import { type Finding, lineOf, listFiles, parseFile, report, walk } from './checks/source-tree.ts';
 
-const FOLDERS: readonly string[] = [`${PACKAGE}/src`, 'test', 'scripts', 'bench'];
+const FOLDERS: readonly string[] = [`${PACKAGE}/src`, 'test', 'scripts', 'bench', 'demo'];
 
 function checkImport(rules: LayerRules, path: string, found: Import): string | undefined {
   const from = rules.moduleOf(path);

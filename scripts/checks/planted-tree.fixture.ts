@@ -21,6 +21,7 @@ const CLEAN: Files = {
   'package.json': json({ name: 'planted-root', private: true, type: 'module' }),
   'test/README.md': '# test\n',
   'bench/README.md': '# bench\n',
+  'demo/README.md': '# demo\n',
 };
 
 const RULES: readonly string[] = [
