@@ -4,6 +4,8 @@
  */
 import { assert } from '../base/assert.ts';
 import { SqlError } from '../base/error.ts';
+import { functionRows } from '../catalog/builtins/engine-rows.ts';
+import { BUILTIN_TABLES } from '../catalog/builtins/tables.ts';
 import type { CatalogItem, NameContext } from '../catalog/catalog-reader.ts';
 import { isRelation } from '../catalog/catalog-reader.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
@@ -24,18 +26,20 @@ import {
   typeByOid,
   typeToString,
 } from '../repr/types.ts';
+import { printQuery } from '../sql/print.ts';
 
 export interface CatalogFacts {
   readonly catalog: CatalogState;
   readonly names: NameContext;
 }
 
-/** How a function is answered. `table`: for every value of its first argument that has an answer, by text. */
+/** How a function is answered. `table`: for every value of its first argument (or first two, joined by a dot) that has an answer, by text. */
 type Answer =
   | { readonly kind: 'constant'; readonly value: Datum }
   | { readonly kind: 'argument' }
   | {
       readonly kind: 'table';
+      readonly pair?: true;
       readonly rows: (f: CatalogFacts) => Iterable<readonly [key: string, answer: string]>;
     };
 
@@ -71,15 +75,39 @@ function* comments(f: CatalogFacts): Iterable<readonly [string, string]> {
   }
 }
 
+function* columnComments(f: CatalogFacts): Iterable<readonly [string, string]> {
+  for (const c of f.catalog.all('comment')) {
+    const item = f.catalog.item(c.objectId as CatalogItem['id']);
+    if (item !== undefined && c.column !== null) yield [`${item.oid}.${c.column}`, c.comment];
+  }
+}
+
 const indexDef = table((f) => items(f, (i) => (i.kind === 'index' ? indexText(f, i) : undefined)));
 const viewDef = table((f) =>
-  items(f, (i) => (isRelation(i) && i.createSql !== '' && i.query !== undefined ? i.createSql : undefined)),
+  items(f, (i) =>
+    isRelation(i) && i.createSql !== '' && i.query !== undefined ? `${printQuery(i.query)};` : undefined,
+  ),
 );
+const functionArguments = table(() => functionTexts((f) => f.arguments));
 
 function indexText(f: CatalogFacts, index: Extract<CatalogItem, { kind: 'index' }>): string {
   if (index.createSql !== '') return index.createSql;
   const on = f.catalog.item(index.on);
   return `CREATE INDEX ${index.name.item} ON ${on === undefined ? '' : displayName(f, on)}`;
+}
+
+const FUNCTION_COLUMNS = ['oid', 'arguments', 'result'] as const;
+
+/** From the rows of mz_functions. */
+function* functionTexts(
+  text: (f: Readonly<Record<(typeof FUNCTION_COLUMNS)[number], string>>) => string,
+): Iterable<readonly [string, string]> {
+  const { columns } = BUILTIN_TABLES.find((t) => t.name === 'mz_functions')!;
+  const at = FUNCTION_COLUMNS.map((name) => columns.findIndex((c) => c.name === name));
+  for (const row of functionRows()) {
+    const [oid, args, result] = at.map((i) => String(row[i])) as [string, string, string];
+    yield [oid, text({ oid, arguments: args, result })];
+  }
 }
 
 function* types(): Iterable<readonly [string, string]> {
@@ -101,14 +129,22 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   pg_type_is_visible: constant(true),
   pg_function_is_visible: constant(true),
   pg_operator_is_visible: constant(true),
+  pg_opclass_is_visible: constant(true),
+  pg_opfamily_is_visible: constant(true),
+  pg_collation_is_visible: constant(true),
+  pg_conversion_is_visible: constant(true),
   pg_get_expr: { kind: 'argument' },
   pg_get_expr_pretty: { kind: 'argument' },
   obj_description: table(comments),
   obj_description_oid: table(comments),
+  col_description: { kind: 'table', rows: columnComments, pair: true },
   pg_get_indexdef: indexDef,
   pg_get_indexdef_column: indexDef,
   pg_get_viewdef: viewDef,
   pg_get_viewdef_pretty: viewDef,
+  pg_get_function_arguments: functionArguments,
+  pg_get_function_identity_arguments: functionArguments,
+  pg_get_function_result: table(() => functionTexts((f) => f.result)),
   pg_relation_size: constant(0n),
   pg_table_size: constant(0n),
   pg_indexes_size: constant(0n),
@@ -147,7 +183,7 @@ export function askCatalog(facts: CatalogFacts, func: string, args: readonly Dat
     case 'argument':
       return args[0] ?? null;
     case 'table': {
-      const key = String(args[0]);
+      const key = answer.pair === true ? `${args[0]}.${args[1]}` : String(args[0]);
       for (const [k, a] of answer.rows(facts)) if (k === key) return fromText(a, returns);
       if (missing !== undefined)
         throw new SqlError('undefined_object', `${missing.slice(3)} "${key}" does not exist`);
@@ -179,13 +215,21 @@ function lower(e: ScalarExpr, facts: CatalogFacts): ScalarExpr {
     case 'argument':
       return key;
     case 'table':
-      return lookup(key, e, answer.rows(facts));
+      return lookup(keyText(e, answer.pair === true), e, answer.rows(facts));
   }
 }
 
 const TEXT = type('text');
 
-/** `'{…}'::jsonb ->> key::text`, brought to the result's type. */
+function keyText({ args }: ScalarExpr & { kind: 'call' }, pair: boolean): ScalarExpr {
+  const [first, second] = args.map((a) => cast(a, TEXT));
+  if (!pair) return first!;
+  const concat = functionId('||', [TEXT, TEXT]);
+  const withDot: ScalarExpr = call(concat, [first!, literal('.', TEXT)], TEXT);
+  return call(concat, [withDot, second!], TEXT);
+}
+
+/** `'{…}'::jsonb ->> key`, brought to the result's type. */
 function lookup(
   key: ScalarExpr,
   e: ScalarExpr & { kind: 'call' },
@@ -193,13 +237,12 @@ function lookup(
 ): ScalarExpr {
   const entries = [...new Map(rows)].map(([k, a]) => `${jsonQuote(k)}: ${jsonQuote(a)}`);
   const json = literal(`{${entries.join(', ')}}`, type('jsonb'));
-  const keyText = cast(key, TEXT);
-  const found: ScalarExpr = call(functionId('->>', [type('jsonb'), TEXT]), [json, keyText], TEXT);
+  const found: ScalarExpr = call(functionId('->>', [type('jsonb'), TEXT]), [json, key], TEXT);
   if (e.type.name === 'bool')
     return call(functionId('=', [TEXT, TEXT]), [found, literal('true', TEXT)], e.type);
   const value = cast(found, e.type);
   return e.func.endsWith('_out')
-    ? ifThen<ScalarExpr>(isNull(value), cast(keyText, e.type), value, e.type)
+    ? ifThen<ScalarExpr>(isNull(value), cast(key, e.type), value, e.type)
     : value;
 }
 

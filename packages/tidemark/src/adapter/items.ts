@@ -37,7 +37,13 @@ export function itemOf(plan: CreatePlan, entity: ItemEntity): CatalogItem {
   };
   switch (plan.kind) {
     case 'createTable':
-      return { ...base, kind: 'table', desc: plan.desc, defaults: plan.defaults };
+      return {
+        ...base,
+        kind: 'table',
+        desc: plan.desc,
+        defaults: plan.defaults,
+        defaultSql: plan.defaultSql,
+      };
     case 'createSource':
       return { ...base, kind: 'source', desc: entity.desc ?? { columns: plan.columns, keys: [] } };
     case 'createView':

@@ -5,6 +5,7 @@
 import { SqlError, unsupported } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import type { NameContext } from '../catalog/catalog-reader.ts';
+import { durationMs, SERVER_VERSION } from '../catalog/settings.ts';
 import { evalConstant } from '../expr/eval.ts';
 import { isEvalError, sqlErrorOf } from '../expr/eval-error.ts';
 import type { EvalContext } from '../expr/functions.ts';
@@ -23,7 +24,7 @@ import { executeDdl } from './ddl/execute.ts';
 import type { Environment } from './environment.ts';
 import { type QueryResult, type ReadTimes, runQuery } from './query.ts';
 import { batchOf } from './rows.ts';
-import { durationMs, SERVER_VERSION, Settings } from './settings.ts';
+import { Settings } from './settings.ts';
 import { planWrite, readsBeforeWriting, type WriteResult } from './write.ts';
 
 export type Result =

@@ -31,7 +31,15 @@ import {
 } from '../repr/format.ts';
 import { decodeUtf8, encodeUtf8 } from '../repr/text.ts';
 import { findTimeZone, UTC } from '../repr/time-zone.ts';
-import { type Datum, oidOf, type RelationDesc, type SqlType, TYPES, typeByOid, typmodOf } from '../repr/types.ts';
+import {
+  type Datum,
+  oidOf,
+  type RelationDesc,
+  type SqlType,
+  TYPES,
+  typeByOid,
+  typmodOf,
+} from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
 import { parseStatements } from '../sql/parse.ts';
 import { askCatalog } from './catalog-functions.ts';

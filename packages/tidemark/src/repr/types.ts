@@ -137,6 +137,12 @@ export function needsCanon(t: SqlType): boolean {
   return TYPES[t.name].canon;
 }
 
+/** The modifier that goes on the wire and into pg_attribute; -1 where there is none. Times count no header in. */
+export function typmodOf(t: SqlType): number {
+  if (t.typmod === undefined) return -1;
+  return TYPES[t.name].category === 'D' || t.name === 'interval' ? t.typmod : t.typmod + 4;
+}
+
 /** The OID that goes on the wire and into pg_attribute. */
 export function oidOf(t: SqlType): number {
   if (t.name === 'array') return TYPES[t.elem!.name].arrayOid;

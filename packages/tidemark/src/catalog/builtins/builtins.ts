@@ -11,8 +11,14 @@ import { BUILTIN_TABLES, type BuiltinTable } from './tables.ts';
 import { INFORMATION_SCHEMA_VIEWS } from './views-information-schema.ts';
 import { MZ_VIEWS } from './views-mz.ts';
 import { PG_VIEWS } from './views-pg.ts';
+import { EMPTY_PG_VIEWS } from './views-pg-empty.ts';
 
-export const BUILTIN_VIEWS: readonly BuiltinView[] = [...MZ_VIEWS, ...PG_VIEWS, ...INFORMATION_SCHEMA_VIEWS];
+export const BUILTIN_VIEWS: readonly BuiltinView[] = [
+  ...MZ_VIEWS,
+  ...PG_VIEWS,
+  ...EMPTY_PG_VIEWS,
+  ...INFORMATION_SCHEMA_VIEWS,
+];
 
 export interface BuiltinItem {
   readonly item: RelationItem;

@@ -4,7 +4,7 @@
  */
 import { idClass } from '../../base/ids.ts';
 import { Interval } from '../../repr/interval.ts';
-import { type Datum, oidOf, TYPES, type TypeName, typeToString } from '../../repr/types.ts';
+import { type Datum, oidOf, TYPES, type TypeName, typeToString, typmodOf } from '../../repr/types.ts';
 import { type CatalogItem, isRelation } from '../catalog-reader.ts';
 import type {
   ClusterEntity,
@@ -15,6 +15,7 @@ import type {
   SchemaEntity,
 } from '../entities.ts';
 import { type BuiltinColumn, type BuiltinRow, columns, keyOf, type SystemSchema } from './declare.ts';
+import { castRows, functionRows, operatorRows } from './engine-rows.ts';
 
 /** What rows are made of, by kind. */
 export interface RowSources {
@@ -25,6 +26,8 @@ export interface RowSources {
   readonly item: LoadedItem;
   readonly comment: CommentEntity;
   readonly type: TypeName;
+  /** Once, at start: what the engine itself is made of. */
+  readonly engine: null;
 }
 
 export type RowSourceKind = keyof RowSources;
@@ -105,9 +108,7 @@ export const BUILTIN_TABLES = [
           c.id,
           c.name,
           c.size,
-          c.introspectionIntervalMs === 0
-            ? null
-            : new Interval(0, 0, c.introspectionIntervalMs * 1000),
+          c.introspectionIntervalMs === 0 ? null : new Interval(0, 0, c.introspectionIntervalMs * 1000),
           c.introspectionDebugging,
         ],
       ],
@@ -248,7 +249,7 @@ export const BUILTIN_TABLES = [
               c.nullable,
               typeToString(c.type),
               oidOf(c.type),
-              c.type.typmod === undefined ? -1 : c.type.typmod + 4,
+              typmodOf(c.type),
               item.defaultSql?.[i] ?? null,
             ])
           : [],
@@ -369,6 +370,59 @@ export const BUILTIN_TABLES = [
     doc: 'whether a replica is connected: online, or offline with the reason',
     columns: columns('replica_id text', 'status text', 'reason text?', 'updated_at timestamptz'),
     key: ['replica_id'],
+  }),
+  table({
+    name: 'mz_functions',
+    number: 1020,
+    oid: 21020,
+    doc: 'the functions, one row an overload',
+    columns: columns(
+      'oid oid',
+      'name text',
+      'kind text | f, or a for an aggregate',
+      'argument_oids oid[]',
+      'arguments text | as SQL writes them',
+      'variadic_oid oid | of any number of further arguments, 0 where there are none',
+      'result_oid oid',
+      'result text',
+      'returns_set bool',
+      'strict bool | NULL for a NULL argument',
+      'volatility text | i, s or v, as PostgreSQL says it',
+      'description text',
+    ),
+    key: ['oid'],
+    rows: { engine: functionRows },
+  }),
+  table({
+    name: 'mz_operators',
+    number: 1021,
+    oid: 21021,
+    doc: 'the operators, one row an overload',
+    columns: columns(
+      'oid oid | of the function behind it, too',
+      'name text',
+      'argument_oids oid[]',
+      'result_oid oid',
+      'description text',
+    ),
+    key: ['oid'],
+    rows: { engine: operatorRows },
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_casts',
+    number: 1022,
+    oid: 21022,
+    doc: 'the casts that are not through text',
+    columns: columns(
+      'oid oid',
+      'source_oid oid',
+      'target_oid oid',
+      'context text | implicit, assignment or explicit',
+      'binary_coercible bool | the value stays as it is',
+    ),
+    key: ['oid'],
+    rows: { engine: castRows },
   }),
 ] as const satisfies readonly BuiltinTable[];
 

@@ -1,26 +1,22 @@
 /**
- * `pg_catalog`: what psql and client libraries ask at start-up and for `\d`. Views over the catalog's tables; relations
- * for things that do not exist here are empty with PostgreSQL's columns.
+ * `pg_catalog`: what psql and client libraries ask at start-up and for `\d`. Views over the catalog's tables; what is
+ * always empty stands in `views-pg-empty.ts`.
  */
+import { SETTINGS, type Setting } from '../settings.ts';
 import { type BuiltinView, columns, view } from './declare.ts';
 
 /** OID of the one role: everyone is it. */
 const OWNER = '10::oid';
 
-/** A relation that is always empty: NULLs of the declared types under a false filter. */
-function empty(spec: { name: string; number: number; doc: string; columns: readonly string[] }): BuiltinView {
-  const cols = columns(...spec.columns);
-  const nulls = spec.columns.map((c) => {
-    const [name, t] = c.split(' ') as [string, string];
-    return `NULL::${t.replace('?', '')} AS "${name}"`;
-  });
-  return view({
-    ...spec,
-    schema: 'pg_catalog',
-    oid: 20000 + spec.number,
-    columns: cols.map((c) => ({ ...c, nullable: true })),
-    sql: `SELECT ${nulls.join(', ')} WHERE false`,
-  });
+/** `('name', current_setting('name'), …)` for every variable: folded when a query is planned, so that it is the session's. */
+function settingRows(): string {
+  const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+  return Object.entries<Setting>(SETTINGS)
+    .map(([name, s]) => {
+      const context = s.readOnly ? 'internal' : 'user';
+      return `(${quote(name)}, current_setting(${quote(name)}), ${quote(s.doc)}, ${quote(context)}, ${quote(s.default)})`;
+    })
+    .join(', ');
 }
 
 export const PG_VIEWS: readonly BuiltinView[] = [
@@ -111,19 +107,22 @@ export const PG_VIEWS: readonly BuiltinView[] = [
       'attinhcount int4',
       'attislocal bool',
       'attndims int4',
+      'attacl text[]?',
     ),
     sql: `
       SELECT o.oid AS attrelid, c.name::name AS attname, c.type_oid AS atttypid, coalesce(t.length, -1)::int2 AS attlen,
         c.position::int8::int2 AS attnum, c.type_mod AS atttypmod, NOT c.nullable AS attnotnull,
         c."default" IS NOT NULL AS atthasdef, '' AS attidentity, '' AS attgenerated, false AS attisdropped,
         0::oid AS attcollation, -1 AS attstattarget, 'p' AS attstorage, '' AS attcompression,
-        NULL::text[] AS attfdwoptions, false AS atthasmissing, 0 AS attinhcount, true AS attislocal, 0 AS attndims
+        NULL::text[] AS attfdwoptions, false AS atthasmissing, 0 AS attinhcount, true AS attislocal, 0 AS attndims,
+        NULL::text[] AS attacl
       FROM mz_catalog.mz_columns c
       JOIN mz_catalog.mz_relations o ON o.id = c.id
       LEFT JOIN mz_catalog.mz_types t ON t.oid = c.type_oid
       UNION ALL
       SELECT i.oid, coalesce(c.name, 'expr')::name, coalesce(c.type_oid, 25::oid), -1::int2, k.index_position::int8::int2,
-        coalesce(c.type_mod, -1), false, false, '', '', false, 0::oid, -1, 'p', '', NULL::text[], false, 0, true, 0
+        coalesce(c.type_mod, -1), false, false, '', '', false, 0::oid, -1, 'p', '', NULL::text[], false, 0, true, 0,
+        NULL::text[]
       FROM mz_catalog.mz_index_columns k
       JOIN mz_catalog.mz_indexes i ON i.id = k.index_id
       LEFT JOIN mz_catalog.mz_columns c ON c.id = i.on_id AND c.position = k.on_position`,
@@ -164,12 +163,14 @@ export const PG_VIEWS: readonly BuiltinView[] = [
       'indoption int2[]?',
       'indexprs text?',
       'indpred text?',
+      'indnullsnotdistinct bool',
     ),
     sql: `
       SELECT i.oid AS indexrelid, r.oid AS indrelid, coalesce(k.natts, 0)::int2 AS indnatts, coalesce(k.natts, 0)::int2 AS indnkeyatts,
         false AS indisunique, false AS indisprimary, false AS indisexclusion, true AS indimmediate, false AS indisclustered,
         true AS indisvalid, false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident,
-        k.keys AS indkey, NULL::int2[] AS indoption, NULL::text AS indexprs, NULL::text AS indpred
+        k.keys AS indkey, NULL::int2[] AS indoption, NULL::text AS indexprs, NULL::text AS indpred,
+        false AS indnullsnotdistinct
       FROM mz_catalog.mz_indexes i
       JOIN mz_catalog.mz_relations r ON r.id = i.on_id
       LEFT JOIN (
@@ -207,6 +208,7 @@ export const PG_VIEWS: readonly BuiltinView[] = [
       'typndims int4',
       'typcollation oid',
       'typdefault text?',
+      'typacl text[]?',
     ),
     sql: `
       SELECT t.oid, t.name::name AS typname, 11::oid AS typnamespace, ${OWNER} AS typowner, t.length::int2 AS typlen,
@@ -214,7 +216,8 @@ export const PG_VIEWS: readonly BuiltinView[] = [
         t.category AS typcategory, false AS typispreferred, true AS typisdefined, ',' AS typdelim, 0::oid AS typrelid,
         t.element_oid AS typelem, t.array_oid AS typarray,
         CASE WHEN t.category = 'A' THEN 750::regproc ELSE 0::regproc END AS typinput, 0::oid AS typreceive, false AS typnotnull,
-        0::oid AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0::oid AS typcollation, NULL::text AS typdefault
+        0::oid AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0::oid AS typcollation, NULL::text AS typdefault,
+        NULL::text[] AS typacl
       FROM mz_catalog.mz_types t`,
   }),
   view({
@@ -330,219 +333,212 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     sql: `SELECT s.name::name AS schemaname, v.name::name AS matviewname, 'tidemark'::name AS matviewowner, v.create_sql AS definition
       FROM mz_catalog.mz_materialized_views v JOIN mz_catalog.mz_schemas s ON s.id = v.schema_id`,
   }),
-  empty({
-    name: 'pg_collation',
-    number: 2121,
-    doc: 'collations other than C',
-    columns: [
+  view({
+    schema: 'pg_catalog',
+    name: 'pg_proc',
+    number: 2115,
+    oid: 22115,
+    doc: 'functions',
+    columns: columns(
       'oid oid',
-      'collname name',
-      'collnamespace oid',
-      'collowner oid',
-      'collprovider text',
-      'collcollate text',
-      'collctype text',
-    ],
+      'proname name',
+      'pronamespace oid',
+      'proowner oid',
+      'prolang oid',
+      'procost float4',
+      'prorows float4',
+      'provariadic oid',
+      'prosupport regproc',
+      'prokind text',
+      'prosecdef bool',
+      'proleakproof bool',
+      'proisstrict bool',
+      'proretset bool',
+      'provolatile text',
+      'proparallel text',
+      'pronargs int2',
+      'pronargdefaults int2',
+      'prorettype oid',
+      'proargtypes oid[]',
+      'proallargtypes oid[]?',
+      'proargmodes text[]?',
+      'proargnames text[]?',
+      'proargdefaults text?',
+      'prosrc text',
+      'probin text?',
+      'prosqlbody text?',
+      'proconfig text[]?',
+      'proacl text[]?',
+    ),
+    sql: `
+      SELECT oid, name::name AS proname, 11::oid AS pronamespace, ${OWNER} AS proowner, 12::oid AS prolang, 1::float4 AS procost,
+        CASE WHEN returns_set THEN 1000::float4 ELSE 0::float4 END AS prorows, variadic_oid AS provariadic,
+        0::regproc AS prosupport, kind AS prokind, false AS prosecdef, false AS proleakproof, strict AS proisstrict,
+        returns_set AS proretset, volatility AS provolatile, 's' AS proparallel,
+        coalesce(array_length(argument_oids, 1), 0)::int2 AS pronargs, 0::int2 AS pronargdefaults, result_oid AS prorettype,
+        argument_oids AS proargtypes, NULL::oid[] AS proallargtypes, NULL::text[] AS proargmodes, NULL::text[] AS proargnames,
+        NULL::text AS proargdefaults, name AS prosrc, NULL::text AS probin, NULL::text AS prosqlbody, NULL::text[] AS proconfig,
+        NULL::text[] AS proacl
+      FROM mz_catalog.mz_functions`,
   }),
-  empty({
-    name: 'pg_constraint',
-    number: 2122,
-    doc: 'constraints',
-    columns: [
+  view({
+    schema: 'pg_catalog',
+    name: 'pg_operator',
+    number: 2116,
+    oid: 22116,
+    doc: 'operators',
+    columns: columns(
       'oid oid',
-      'conname name',
-      'connamespace oid',
-      'contype text',
-      'condeferrable bool',
-      'condeferred bool',
-      'convalidated bool',
-      'conrelid oid',
-      'contypid oid',
-      'conindid oid',
-      'conparentid oid',
-      'confrelid oid',
-      'conkey int2[]',
-      'confkey int2[]',
-      'confupdtype text',
-      'confdeltype text',
-      'confmatchtype text',
-    ],
+      'oprname name',
+      'oprnamespace oid',
+      'oprowner oid',
+      'oprkind text',
+      'oprcanmerge bool',
+      'oprcanhash bool',
+      'oprleft oid',
+      'oprright oid',
+      'oprresult oid',
+      'oprcom oid',
+      'oprnegate oid',
+      'oprcode regproc',
+      'tableoid oid',
+    ),
+    sql: `
+      SELECT oid, name::name AS oprname, 11::oid AS oprnamespace, ${OWNER} AS oprowner,
+        CASE array_length(argument_oids, 1) WHEN 1 THEN 'l' ELSE 'b' END AS oprkind, false AS oprcanmerge, name = '=' AS oprcanhash,
+        CASE array_length(argument_oids, 1) WHEN 1 THEN 0::oid ELSE argument_oids[1] END AS oprleft,
+        argument_oids[array_length(argument_oids, 1)] AS oprright, result_oid AS oprresult, 0::oid AS oprcom,
+        0::oid AS oprnegate, 0::regproc AS oprcode, 2617::oid AS tableoid
+      FROM mz_catalog.mz_operators`,
   }),
-  empty({
-    name: 'pg_inherits',
-    number: 2123,
-    doc: 'inheritance',
-    columns: ['inhrelid oid', 'inhparent oid', 'inhseqno int4', 'inhdetachpending bool'],
-  }),
-  empty({
-    name: 'pg_policy',
-    number: 2124,
-    doc: 'row security',
-    columns: [
+  view({
+    schema: 'pg_catalog',
+    name: 'pg_cast',
+    number: 2117,
+    oid: 22117,
+    doc: 'casts',
+    columns: columns(
       'oid oid',
-      'polname name',
-      'polrelid oid',
-      'polcmd text',
-      'polpermissive bool',
-      'polroles oid[]',
-      'polqual text',
-      'polwithcheck text',
-    ],
+      'castsource oid',
+      'casttarget oid',
+      'castfunc oid',
+      'castcontext text',
+      'castmethod text',
+    ),
+    sql: `
+      SELECT oid, source_oid AS castsource, target_oid AS casttarget, 0::oid AS castfunc, substring(context, 1, 1) AS castcontext,
+        CASE WHEN binary_coercible THEN 'b' ELSE 'f' END AS castmethod
+      FROM mz_internal.mz_casts`,
   }),
-  empty({
-    name: 'pg_statistic_ext',
-    number: 2125,
-    doc: 'extended statistics',
-    columns: [
+  view({
+    schema: 'pg_catalog',
+    name: 'pg_language',
+    number: 2118,
+    oid: 22118,
+    doc: 'languages of functions',
+    columns: columns(
       'oid oid',
-      'stxrelid oid',
-      'stxname name',
-      'stxnamespace oid',
-      'stxowner oid',
-      'stxstattarget int4',
-      'stxkeys int2[]',
-      'stxkind text[]',
-    ],
+      'lanname name',
+      'lanowner oid',
+      'lanispl bool',
+      'lanpltrusted bool',
+      'lanacl text[]?',
+    ),
+    sql: `SELECT 12::oid AS oid, 'internal'::name AS lanname, ${OWNER} AS lanowner, false AS lanispl, false AS lanpltrusted, NULL::text[] AS lanacl`,
   }),
-  empty({
-    name: 'pg_publication',
-    number: 2126,
-    doc: 'publications',
-    columns: [
-      'oid oid',
-      'pubname name',
-      'pubowner oid',
-      'puballtables bool',
-      'pubinsert bool',
-      'pubupdate bool',
-      'pubdelete bool',
-      'pubtruncate bool',
-      'pubviaroot bool',
-    ],
+  view({
+    schema: 'pg_catalog',
+    name: 'pg_settings',
+    number: 2119,
+    oid: 22119,
+    doc: 'the variables of the session',
+    columns: columns(
+      'name text',
+      'setting text',
+      'unit text?',
+      'category text',
+      'short_desc text',
+      'context text',
+      'vartype text',
+      'source text',
+      'boot_val text',
+      'reset_val text',
+      'pending_restart bool',
+    ),
+    sql: `
+      SELECT name, setting, NULL::text AS unit, 'Session' AS category, short_desc, context, 'string' AS vartype,
+        CASE WHEN setting = boot_val THEN 'default' ELSE 'session' END AS source, boot_val, boot_val AS reset_val,
+        false AS pending_restart
+      FROM (VALUES ${settingRows()}) s (name, setting, short_desc, context, boot_val)`,
   }),
-  empty({
-    name: 'pg_publication_rel',
-    number: 2127,
-    doc: 'relations of publications',
-    columns: ['oid oid', 'prpubid oid', 'prrelid oid', 'prqual text', 'prattrs int2[]'],
+  view({
+    schema: 'pg_catalog',
+    name: 'pg_stat_activity',
+    number: 2120,
+    oid: 22120,
+    doc: 'the sessions now connected',
+    columns: columns(
+      'datid oid?',
+      'datname name?',
+      'pid int4',
+      'usesysid oid',
+      'usename name',
+      'application_name text',
+      'client_addr text?',
+      'backend_start timestamptz',
+      'xact_start timestamptz?',
+      'query_start timestamptz?',
+      'state_change timestamptz?',
+      'wait_event_type text?',
+      'wait_event text?',
+      'state text?',
+      'query text',
+      'backend_type text',
+    ),
+    sql: `
+      SELECT d.oid AS datid, s.database::name AS datname, s.id::int8::int4 AS pid, ${OWNER} AS usesysid, s.role::name AS usename,
+        s.application_name, s.client_addr, s.connected_at AS backend_start, NULL::timestamptz AS xact_start,
+        NULL::timestamptz AS query_start, NULL::timestamptz AS state_change, NULL::text AS wait_event_type,
+        NULL::text AS wait_event, NULL::text AS state, '' AS query, 'client backend' AS backend_type
+      FROM mz_internal.mz_sessions s LEFT JOIN mz_catalog.mz_databases d ON d.name = s.database`,
   }),
-  empty({
-    name: 'pg_publication_namespace',
-    number: 2128,
-    doc: 'schemas of publications',
-    columns: ['oid oid', 'pnpubid oid', 'pnnspid oid'],
+  view({
+    schema: 'pg_catalog',
+    name: 'pg_user',
+    number: 2151,
+    oid: 22151,
+    doc: 'the one role, as a user',
+    columns: columns(
+      'usename name',
+      'usesysid oid',
+      'usecreatedb bool',
+      'usesuper bool',
+      'userepl bool',
+      'usebypassrls bool',
+      'passwd text',
+      'valuntil timestamptz?',
+      'useconfig text[]?',
+    ),
+    sql: `SELECT 'tidemark'::name AS usename, ${OWNER} AS usesysid, true AS usecreatedb, true AS usesuper, false AS userepl,
+        true AS usebypassrls, '********' AS passwd, NULL::timestamptz AS valuntil, NULL::text[] AS useconfig`,
   }),
-  empty({
-    name: 'pg_trigger',
-    number: 2129,
-    doc: 'triggers',
-    columns: [
-      'oid oid',
-      'tgrelid oid',
-      'tgparentid oid',
-      'tgname name',
-      'tgfoid oid',
-      'tgtype int2',
-      'tgenabled text',
-      'tgisinternal bool',
-      'tgconstraint oid',
-      'tgdeferrable bool',
-      'tginitdeferred bool',
-    ],
-  }),
-  empty({
-    name: 'pg_rewrite',
-    number: 2130,
-    doc: 'rules',
-    columns: [
-      'oid oid',
-      'rulename name',
-      'ev_class oid',
-      'ev_type text',
-      'ev_enabled text',
-      'is_instead bool',
-    ],
-  }),
-  empty({
-    name: 'pg_foreign_table',
-    number: 2131,
-    doc: 'foreign tables',
-    columns: ['ftrelid oid', 'ftserver oid', 'ftoptions text[]'],
-  }),
-  empty({
-    name: 'pg_foreign_server',
-    number: 2132,
-    doc: 'foreign servers',
-    columns: ['oid oid', 'srvname name', 'srvowner oid', 'srvfdw oid', 'srvoptions text[]'],
-  }),
-  empty({
-    name: 'pg_enum',
-    number: 2133,
-    doc: 'enumerations',
-    columns: ['oid oid', 'enumtypid oid', 'enumsortorder float4', 'enumlabel name'],
-  }),
-  empty({
-    name: 'pg_range',
-    number: 2134,
-    doc: 'ranges',
-    columns: [
-      'rngtypid oid',
-      'rngsubtype oid',
-      'rngmultitypid oid',
-      'rngcollation oid',
-      'rngsubopc oid',
-      'rngcanonical regproc',
-      'rngsubdiff regproc',
-    ],
-  }),
-  empty({
-    name: 'pg_extension',
-    number: 2135,
-    doc: 'extensions',
-    columns: ['oid oid', 'extname name', 'extowner oid', 'extnamespace oid', 'extversion text'],
-  }),
-  empty({
-    name: 'pg_depend',
-    number: 2136,
-    doc: 'dependencies',
-    columns: [
-      'classid oid',
-      'objid oid',
-      'objsubid int4',
-      'refclassid oid',
-      'refobjid oid',
-      'refobjsubid int4',
-      'deptype text',
-    ],
-  }),
-  empty({
-    name: 'pg_partitioned_table',
-    number: 2137,
-    doc: 'partitioned tables',
-    columns: ['partrelid oid', 'partstrat text', 'partnatts int2', 'partdefid oid'],
-  }),
-  empty({
-    name: 'pg_auth_members',
-    number: 2138,
-    doc: 'memberships of roles',
-    columns: ['roleid oid', 'member oid', 'grantor oid', 'admin_option bool'],
-  }),
-  empty({
-    name: 'pg_event_trigger',
-    number: 2139,
-    doc: 'event triggers',
-    columns: ['oid oid', 'evtname name', 'evtevent name', 'evtowner oid'],
-  }),
-  empty({
-    name: 'pg_shdescription',
-    number: 2140,
-    doc: 'comments on shared objects',
-    columns: ['objoid oid', 'classoid oid', 'description text'],
-  }),
-  empty({
-    name: 'pg_seclabel',
-    number: 2141,
-    doc: 'security labels',
-    columns: ['objoid oid', 'classoid oid', 'objsubid int4', 'provider text', 'label text'],
+  view({
+    schema: 'pg_catalog',
+    name: 'pg_indexes',
+    number: 2152,
+    oid: 22152,
+    doc: 'indexes, by name',
+    columns: columns(
+      'schemaname name',
+      'tablename name',
+      'indexname name',
+      'tablespace name?',
+      'indexdef text?',
+    ),
+    sql: `SELECT s.name::name AS schemaname, r.name::name AS tablename, i.name::name AS indexname, NULL::name AS tablespace,
+        i.create_sql AS indexdef
+      FROM mz_catalog.mz_indexes i
+      JOIN mz_catalog.mz_relations r ON r.id = i.on_id
+      JOIN mz_catalog.mz_schemas s ON s.id = r.schema_id`,
   }),
 ];

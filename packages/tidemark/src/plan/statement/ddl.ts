@@ -19,7 +19,7 @@ import type {
   CreateViewStatement,
   Statement,
 } from '../../sql/ast-statement.ts';
-import { printStatement } from '../../sql/print.ts';
+import { printExpr, printStatement } from '../../sql/print.ts';
 import { newBinder } from '../bind/binder.ts';
 import { coerce, settle } from '../bind/coerce.ts';
 import { columnName } from '../bind/column-name.ts';
@@ -70,8 +70,14 @@ export function planCreateTable(s: CreateTableStatement, context: StatementConte
     dependsOn: [],
     desc,
     defaults,
+    defaultSql: s.columns.map(defaultText),
     options: readOptions(s.options),
   };
+}
+
+function defaultText(def: ColumnDef): string | null {
+  const found = def.constraints.find((c) => c.kind === 'columnDefault');
+  return found === undefined ? null : printExpr(found.expr);
 }
 
 function newTemporaryOr(name: ObjectName, temporary: boolean, context: StatementContext): QualifiedName {

@@ -106,6 +106,7 @@ export type CreatePlan =
       readonly temporary: boolean;
       readonly desc: RelationDesc;
       readonly defaults: readonly (ScalarExpr | null)[];
+      readonly defaultSql: readonly (string | null)[];
       readonly options: Options;
     })
   | (Creates & {
