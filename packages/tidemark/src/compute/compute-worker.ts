@@ -11,7 +11,7 @@ import type { GlobalId } from '../base/ids.ts';
 import type { Mesh, MeshMessage } from '../dataflow/mesh.ts';
 import { type DebugCounts, Worker } from '../dataflow/worker.ts';
 import type { EvalContext } from '../expr/functions.ts';
-import { ComputeLog, EventClock } from '../introspection/compute-log.ts';
+import { ComputeLog, EventClock, type LogUpdates } from '../introspection/compute-log.ts';
 import type { InstallReason } from '../introspection/lifecycle.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
@@ -41,6 +41,17 @@ export interface ComputeWorkerOptions {
   /** Drawn once by the process. */
   readonly incarnation: string;
   readonly random?: Random;
+  /** Sees what the log says, as it goes into the arrangements. */
+  readonly onLogUpdates?: (updates: LogUpdates) => void;
+}
+
+/** Everything that lives on a worker. Logs live as long as it does: the rest is zero once all is dropped. */
+export interface WorkerCounts extends DebugCounts {
+  readonly collections: number;
+  readonly peeks: number;
+  /** Exports and peeks that have rows in the logs, and texts that their events refer to. */
+  readonly logOwners: number;
+  readonly logSlots: number;
 }
 
 /** A maintained dataflow knows no session: times are UTC, and what depends on the moment has been folded away. */
@@ -140,7 +151,7 @@ export class ComputeWorker {
         clock: this.#clock,
         intervalMs: logging.intervalMs,
       });
-    this.#logging = new LoggingDataflows(this.#worker, logging, this.#log);
+    this.#logging = new LoggingDataflows(this.#worker, logging, this.#log, this.#o.onLogUpdates);
     for (const { id, dataflow, traces } of this.#logging.indexes) {
       const c = this.#collection({
         id,
@@ -263,8 +274,15 @@ export class ComputeWorker {
   }
 
   /** For tests: everything that lives here. */
-  debugCounts(): DebugCounts & { readonly collections: number; readonly peeks: number } {
-    return { ...this.#worker.debugCounts(), collections: this.#collections.size, peeks: this.#peeks.size };
+  debugCounts(): WorkerCounts {
+    const log = this.#log?.live ?? { owners: 0, slots: 0 };
+    return {
+      ...this.#worker.debugCounts(),
+      collections: this.#collections.size,
+      peeks: this.#peeks.size,
+      logOwners: log.owners,
+      logSlots: log.slots,
+    };
   }
 
   close(): void {

@@ -5,7 +5,7 @@
 import type { GlobalId } from '../base/ids.ts';
 import type { Dataflow } from '../dataflow/dataflow.ts';
 import type { Worker } from '../dataflow/worker.ts';
-import type { ComputeLog } from '../introspection/compute-log.ts';
+import type { ComputeLog, LogUpdates } from '../introspection/compute-log.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import { type LogName, logDesc, logIndexKey } from '../introspection/relations.ts';
 import { arrange } from '../operators/arrange.ts';
@@ -26,10 +26,17 @@ export interface LogIndex {
 export class LoggingDataflows {
   readonly indexes: readonly LogIndex[];
   readonly #log: ComputeLog | null;
+  readonly #onUpdates: ((updates: LogUpdates) => void) | undefined;
   readonly #inputs = new Map<LogName, InputHandle>();
 
-  constructor(worker: Worker, config: LoggingConfig, log: ComputeLog | null) {
+  constructor(
+    worker: Worker,
+    config: LoggingConfig,
+    log: ComputeLog | null,
+    onUpdates?: (updates: LogUpdates) => void,
+  ) {
     this.#log = log;
+    this.#onUpdates = onUpdates;
     this.indexes = config.indexes.map(({ log: name, id }) => this.#build(worker, name, id));
   }
 
@@ -50,7 +57,9 @@ export class LoggingDataflows {
   /** Moves what was logged into the arrangements. Cheap when nothing happened and no interval has passed. */
   drain(): void {
     if (this.#log === null) return;
-    const { batches, frontier } = this.#log.drain();
+    const updates = this.#log.drain();
+    this.#onUpdates?.(updates);
+    const { batches, frontier } = updates;
     for (const [log, batch] of batches) this.#inputs.get(log)?.push(batch);
     for (const input of this.#inputs.values()) if (frontier > input.frontier) input.advanceTo(frontier);
   }

@@ -80,9 +80,10 @@ export class CommandHistory {
     if (!exportIds(dataflow).some((e) => this.#byExport.has(e))) this.#dataflows.delete(dataflow);
   }
 
-  /** Commands kept; for tests and for what is left behind. */
+  /** Commands kept about dataflows and peeks, which end; those about logs stay. For what is left behind. */
   get size(): number {
-    return this.#dataflows.size + this.#schedules.size + this.#compaction.size + this.#peeks.size;
+    const compactions = [...this.#compaction.keys()].filter((id) => this.#byExport.has(id)).length;
+    return this.#dataflows.size + this.#schedules.size + compactions + this.#peeks.size;
   }
 
   *replay(): Iterable<Command> {

@@ -6,6 +6,7 @@ import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
 import { ComputeWorker } from '../compute/compute-worker.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import type { MeshMessage } from '../dataflow/mesh.ts';
+import type { LogUpdates } from '../introspection/compute-log.ts';
 import { type StoreSet, shardAccess, watchUpper } from './shard-access.ts';
 
 export interface InProcessReplicaOptions {
@@ -19,7 +20,12 @@ export interface InProcessReplicaOptions {
   readonly incarnation: string;
   /** Runs `f` soon, never before it returns. */
   readonly schedule: (f: () => void) => void;
+  /** Draws the order in which operators, and workers within a turn, run. */
   readonly random?: Random;
+  /** False: the worker stands still, and what is sent to it waits. `wake` when that has changed. */
+  readonly runs?: (index: number) => boolean;
+  /** Sees what each worker's log says. */
+  readonly onLogUpdates?: (worker: number, updates: LogUpdates) => void;
 }
 
 export class InProcessReplica implements ReplicaConnection {
@@ -28,7 +34,8 @@ export class InProcessReplica implements ReplicaConnection {
   onLost: (reason: string) => void = () => undefined;
   readonly #o: InProcessReplicaOptions;
   readonly #workers: readonly ComputeWorker[];
-  readonly #inbox: (() => void)[] = [];
+  /** What was sent to each worker and not yet taken. */
+  readonly #inboxes: (() => void)[][];
   readonly #responses: Response[] = [];
   #scheduled = false;
   #cancelTick: (() => void) | null = null;
@@ -37,6 +44,7 @@ export class InProcessReplica implements ReplicaConnection {
   constructor(options: InProcessReplicaOptions) {
     this.#o = options;
     this.workers = options.workers;
+    this.#inboxes = Array.from({ length: options.workers }, () => []);
     this.#workers = Array.from({ length: options.workers }, (_, i) => this.#worker(i));
   }
 
@@ -52,23 +60,24 @@ export class InProcessReplica implements ReplicaConnection {
       shards: shardAccess(o.stores),
       watch: (shardId, onUpper) => watchUpper(o.stores, shardId, onUpper),
       send: (r) => this.#responses.push(r),
-      onWake: () => this.#wake(),
+      onWake: () => this.wake(),
       incarnation: o.incarnation,
       ...(o.random !== undefined && { random: o.random }),
+      ...(o.onLogUpdates !== undefined && { onLogUpdates: (u: LogUpdates) => o.onLogUpdates!(index, u) }),
     });
   }
 
   #deliver(from: number, to: number, message: MeshMessage): void {
-    this.#inbox.push(() => this.#workers[to]!.receive(from, message));
-    this.#wake();
+    this.#inboxes[to]!.push(() => this.#workers[to]!.receive(from, message));
+    this.wake();
   }
 
   send(command: Command): void {
-    for (const w of this.#workers) this.#inbox.push(() => w.handle(command));
-    this.#wake();
+    for (const [i, w] of this.#workers.entries()) this.#inboxes[i]!.push(() => w.handle(command));
+    this.wake();
   }
 
-  #wake(): void {
+  wake(): void {
     if (this.#scheduled || this.#closed || this.#workers === undefined) return;
     this.#scheduled = true;
     this.#o.schedule(() => this.#turn());
@@ -78,24 +87,38 @@ export class InProcessReplica implements ReplicaConnection {
     this.#scheduled = false;
     if (this.#closed) return;
     try {
-      for (const f of this.#inbox.splice(0)) f();
+      const running = this.#running();
       let more = false;
-      for (const w of this.#workers) if (w.step() === 'more') more = true;
+      for (const i of running) for (const f of this.#inboxes[i]!.splice(0)) f();
+      for (const i of running) if (this.#workers[i]!.step() === 'more') more = true;
       for (const r of this.#responses.splice(0)) this.onResponse(r);
-      if (more || this.#inbox.length > 0) this.#wake();
+      if (more || running.some((i) => this.#inboxes[i]!.length > 0)) this.wake();
       else this.#tickLater();
     } catch (error) {
       this.#lost(error);
     }
   }
 
+  /** The workers that take part in this turn, in the order they do. */
+  #running(): readonly number[] {
+    const { runs, random } = this.#o;
+    const order = this.#workers.map((_, i) => i).filter((i) => runs?.(i) ?? true);
+    if (random === undefined) return order;
+    for (let i = order.length - 1; i > 0; i--) {
+      const j = Math.floor(random.next() * (i + 1));
+      [order[i], order[j]] = [order[j]!, order[i]!];
+    }
+    return order;
+  }
+
   /** The logs want a turn each interval, though nothing else happens. */
   #tickLater(): void {
-    const ms = this.#workers[0]!.nextTickMs;
-    if (ms === null || this.#cancelTick !== null || this.#closed) return;
+    // Null without a log, on all of them alike.
+    if (this.#workers[0]!.nextTickMs === null || this.#cancelTick !== null || this.#closed) return;
+    const ms = Math.min(...this.#workers.map((w) => w.nextTickMs!));
     this.#cancelTick = this.#o.timers.after(ms, () => {
       this.#cancelTick = null;
-      this.#wake();
+      this.wake();
     });
   }
 

@@ -20,3 +20,6 @@ export const nodeRandom: Random = {
   next: () => Math.random(),
   bytes: (n) => randomFillSync(new Uint8Array(n)),
 };
+
+/** Resolves in a later turn of the event loop: everything that promises alone can bring about has happened by then. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

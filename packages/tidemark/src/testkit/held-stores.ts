@@ -1,0 +1,55 @@
+/** Stores whose operations on chosen shards wait until a test lets them go: a slow disk, a slow sink. */
+import { type Blob, MemoryBlob } from '../persist/blob.ts';
+import {
+  type CasMode,
+  type CasOp,
+  type CasResult,
+  type Consensus,
+  MemoryConsensus,
+} from '../persist/consensus.ts';
+
+class Gates {
+  readonly #held = new Map<string, { readonly open: Promise<void>; readonly release: () => void }>();
+
+  hold(prefix: string): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const gate = { open: promise, release: resolve };
+    this.#held.set(prefix, gate);
+    return () => {
+      if (this.#held.get(prefix) === gate) this.#held.delete(prefix);
+      resolve();
+    };
+  }
+
+  async pass(key: string): Promise<void> {
+    for (const [prefix, gate] of [...this.#held]) if (key.startsWith(prefix)) await gate.open;
+  }
+}
+
+export class HeldConsensus extends MemoryConsensus implements Consensus {
+  readonly #gates = new Gates();
+
+  /** Writes to keys that begin so wait until the returned function is called. */
+  hold(prefix: string): () => void {
+    return this.#gates.hold(prefix);
+  }
+
+  override async compareAndSet(ops: readonly CasOp[], mode: CasMode): Promise<CasResult[]> {
+    for (const op of ops) await this.#gates.pass(op.key);
+    return super.compareAndSet(ops, mode);
+  }
+}
+
+export class HeldBlob extends MemoryBlob implements Blob {
+  readonly #gates = new Gates();
+
+  /** Reads of keys that begin so wait until the returned function is called. */
+  hold(prefix: string): () => void {
+    return this.#gates.hold(prefix);
+  }
+
+  override async get(key: string): Promise<Uint8Array<ArrayBuffer> | null> {
+    await this.#gates.pass(key);
+    return super.get(key);
+  }
+}

@@ -1,0 +1,375 @@
+/**
+ * A whole environment in one thread on virtual time: what happens, and in which order, is drawn from a seed.
+ *
+ *     const t = await openTest({ seed: 1, workers: 2 });
+ *     await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+ *     await t.advance(1000);
+ *     const rows = await t.query('SELECT * FROM mz_introspection.mz_compute_lifecycle_events_per_worker');
+ *     await t.close();
+ *
+ * A statement runs until it is answered, leaping over quiet time; `start` leaves it under way. Shards, workers and clocks can be held
+ * up, replicas crash. `assertNothingLeft` compares what lives with what lived when the environment was new.
+ */
+import { startEnvironment } from '../adapter/boot.ts';
+import type { Environment } from '../adapter/environment.ts';
+import { expandedRows } from '../adapter/rows.ts';
+import { Session } from '../adapter/session.ts';
+import { AssertionError, assert } from '../base/assert.ts';
+import { type Logger, silentLogger } from '../base/clock.ts';
+import { type SqlError, unsupported } from '../base/error.ts';
+import type { GlobalId, ReplicaId } from '../base/ids.ts';
+import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
+import { InProcessReplica } from '../host/in-process-replica.ts';
+import type { LogUpdates } from '../introspection/compute-log.ts';
+import { MemoryBlob } from '../persist/blob.ts';
+import { MemoryConsensus } from '../persist/consensus.ts';
+import { consensusKey } from '../persist/log.ts';
+import { Shards } from '../persist/shards.ts';
+import type { Datum } from '../repr/types.ts';
+import { parseStatements } from '../sql/parse.ts';
+import { HeldBlob, HeldConsensus } from './held-stores.ts';
+import { SeededRandom } from './random.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+export interface TestOptions {
+  readonly seed?: number;
+  /** Of the default cluster. */
+  readonly workers?: number;
+  /** How much each worker's wall clock is off, by index. */
+  readonly skewMs?: readonly number[];
+  /** Changes a command before a replica gets it; null: it never does. */
+  readonly onCommand?: (command: Command) => Command | null;
+  /** What each worker's log says, by replica; `life` counts its incarnations. */
+  readonly onLogUpdates?: (from: LogSource, updates: LogUpdates) => void;
+  readonly logger?: Logger;
+}
+
+export interface LogSource {
+  readonly replicaId: ReplicaId;
+  readonly life: number;
+  readonly worker: number;
+  readonly workers: number;
+}
+
+export type TestRow = Readonly<Record<string, Datum>>;
+
+/** A statement under way. */
+export interface Started {
+  readonly isDone: boolean;
+  /** Waits for it, letting time pass. */
+  result(): Promise<readonly TestRow[]>;
+  cancel(): void;
+}
+
+interface Connected {
+  readonly replica: InProcessReplica;
+  readonly life: number;
+}
+
+/** Virtual time after which a statement that gives no answer is a fault. */
+const PATIENCE_MS = 120_000;
+
+export async function openTest(options: TestOptions = {}): Promise<TestEnvironment> {
+  const t = new TestEnvironment(options);
+  await t.open();
+  return t;
+}
+
+export class TestEnvironment {
+  readonly seed: number;
+  readonly random: SeededRandom;
+  readonly time: VirtualTime;
+  env!: Environment;
+  /** What was said between the environment and its replicas, with its time: two runs of a seed are equal in it. */
+  readonly trace: string[] = [];
+  readonly #o: TestOptions;
+  readonly #consensus = new HeldConsensus();
+  readonly #blob = new HeldBlob();
+  readonly #replicas = new Map<ReplicaId, Connected>();
+  readonly #lives = new Map<ReplicaId, number>();
+  readonly #stalled = new Set<string>();
+  #session!: Session;
+  #sessions = 0;
+  #baseline = '';
+
+  constructor(options: TestOptions) {
+    this.#o = options;
+    this.seed = options.seed ?? 1;
+    this.random = new SeededRandom(this.seed);
+    this.time = new VirtualTime(this.random);
+  }
+
+  async open(): Promise<void> {
+    const { time, random } = this;
+    const logger = this.#o.logger ?? silentLogger;
+    const common = { clock: time, timers: time, random, logger, processTag: 'test' };
+    const stores = {
+      // Every part a blob of its own, so that its reading can be held up.
+      durable: new Shards({ ...common, blob: this.#blob, consensus: this.#consensus, inlineMaxBytes: 0 }),
+      memory: new Shards({ ...common, blob: new MemoryBlob(), consensus: new MemoryConsensus() }),
+    };
+    const refuse = (): Promise<never> => Promise.reject(unsupported('a file in a simulation'));
+    this.env = await this.settle(
+      startEnvironment({
+        stores,
+        generation: 1,
+        start: 1,
+        clock: time,
+        timers: time,
+        random,
+        logger,
+        files: { describe: refuse, read: refuse },
+        createReplica: ({ replicaId, workers }) => this.#connect(replicaId, workers, stores, logger),
+        defaultWorkers: this.#o.workers ?? 1,
+        onFenced: (error) => {
+          throw error;
+        },
+      }),
+    );
+    this.#session = this.session();
+    await this.settle(this.env.group.write({}));
+    await this.run();
+    this.#baseline = JSON.stringify(this.#living());
+  }
+
+  #connect(
+    replicaId: ReplicaId,
+    workers: number,
+    stores: ConstructorParameters<typeof InProcessReplica>[0]['stores'],
+    logger: Logger,
+  ): ReplicaConnection {
+    const { time, random } = this;
+    const life = (this.#lives.get(replicaId) ?? 0) + 1;
+    this.#lives.set(replicaId, life);
+    const onLog = this.#o.onLogUpdates;
+    const replica = new InProcessReplica({
+      workers,
+      stores,
+      clock: time,
+      workerClock: (i) => time.skewed(this.#o.skewMs?.[i] ?? 0),
+      timers: time,
+      logger,
+      incarnation: `${replicaId}-${life}`,
+      schedule: time.schedule,
+      random,
+      runs: (i) => !this.#stalled.has(`${replicaId} ${i}`),
+      ...(onLog && { onLogUpdates: (worker, u) => onLog({ replicaId, life, worker, workers }, u) }),
+    });
+    this.#replicas.set(replicaId, { replica, life });
+    return this.#observed(replicaId, replica);
+  }
+
+  /** A connection that writes down what passes. */
+  #observed(replicaId: ReplicaId, replica: InProcessReplica): ReplicaConnection {
+    const note = (what: string, message: Command | Response): void => {
+      const id = 'id' in message ? ` ${message.id}` : '';
+      const stage = message.kind === 'lifecycle' ? ` ${message.stage} of worker ${message.worker}` : '';
+      this.trace.push(`${this.time.nowMs()} ${replicaId} ${what} ${message.kind}${id}${stage}`);
+    };
+    const connection: ReplicaConnection = {
+      workers: replica.workers,
+      onResponse: () => undefined,
+      onLost: () => undefined,
+      send: (command) => {
+        const changed = this.#o.onCommand === undefined ? command : this.#o.onCommand(command);
+        if (changed === null) return;
+        note('<-', changed);
+        replica.send(changed);
+      },
+      close: () => replica.close(),
+    };
+    replica.onResponse = (r) => {
+      note('->', r);
+      connection.onResponse(r);
+    };
+    replica.onLost = (reason) => connection.onLost(reason);
+    return connection;
+  }
+
+  // ---- Time
+
+  /** Until nothing is left to do at this instant. */
+  async run(): Promise<void> {
+    await this.time.pump(() => false);
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.time.passUntil(ms, () => false);
+  }
+
+  /** Lets time pass until the condition holds; a fault if it never does. */
+  async until(condition: () => boolean, what: string): Promise<void> {
+    if (await this.time.passUntil(PATIENCE_MS, condition)) return;
+    throw new AssertionError(`${what}: not within ${PATIENCE_MS} ms of virtual time (seed ${this.seed})`);
+  }
+
+  /** The value of a promise, letting time pass until it is there. */
+  async settle<T>(promise: Promise<T>): Promise<T> {
+    let done = false;
+    const settled = promise.then(
+      () => {
+        done = true;
+      },
+      () => {
+        done = true;
+      },
+    );
+    await this.until(() => done, 'a promise settles');
+    await settled;
+    return promise;
+  }
+
+  // ---- SQL
+
+  session(): Session {
+    return new Session({
+      env: this.env,
+      user: 'tidemark',
+      database: 'tidemark',
+      sessionId: ++this.#sessions,
+      notice: () => undefined,
+    });
+  }
+
+  /** Runs statements one after another in the session; gives the last one's rows. */
+  exec(sql: string): Promise<readonly TestRow[]> {
+    return this.settle(this.#execute(this.#session, sql));
+  }
+
+  query(sql: string): Promise<readonly TestRow[]> {
+    return this.exec(sql);
+  }
+
+  /** Leaves statements under way, in a session of their own unless one is given. */
+  start(sql: string, session: Session = this.session()): Started {
+    let done = false;
+    const promise = this.#execute(session, sql).finally(() => {
+      done = true;
+    });
+    promise.catch(() => undefined);
+    return {
+      get isDone() {
+        return done;
+      },
+      result: () => this.settle(promise),
+      cancel: () => session.cancel(),
+    };
+  }
+
+  async #execute(session: Session, sql: string): Promise<readonly TestRow[]> {
+    let rows: readonly TestRow[] = [];
+    for (const { statement } of parseStatements(sql)) {
+      try {
+        const r = await session.execute(statement);
+        if (r.kind === 'command') rows = [];
+        else {
+          const { columns } = r.desc;
+          rows = Array.from(
+            expandedRows(
+              columns.map((c) => c.type),
+              r.rows,
+            ),
+            (row) => Object.fromEntries(row.map((d, i) => [columns[i]!.name, d])),
+          );
+        }
+      } catch (error) {
+        session.fail();
+        throw error;
+      }
+    }
+    return rows;
+  }
+
+  /** The error that a statement ends with. */
+  async failure(sql: string): Promise<SqlError> {
+    try {
+      await this.exec(sql);
+    } catch (error) {
+      return error as SqlError;
+    }
+    throw new AssertionError(`${sql}: it succeeded`);
+  }
+
+  id(name: string): GlobalId {
+    const item = this.env.catalog.resolve(name.split('.'), { database: 'tidemark', searchPath: ['public'] });
+    assert(item !== undefined, `object ${name} exists`);
+    return item.id;
+  }
+
+  // ---- Faults
+
+  #shardOf(name: string): string {
+    return this.env.collections.shardOf(this.id(name));
+  }
+
+  /** Nothing is written to the object's shard until the returned function is called. */
+  holdAppends(name: string): () => void {
+    return this.#consensus.hold(consensusKey(this.#shardOf(name)));
+  }
+
+  /** Nothing is read from the object's shard until the returned function is called. */
+  holdReads(name: string): () => void {
+    return this.#blob.hold(`${this.#shardOf(name)}/`);
+  }
+
+  /** The one replica of a cluster. */
+  replicaOf(cluster = 'quickstart'): { readonly id: ReplicaId; readonly workers: number } {
+    const [replica] = this.env.catalog.cluster(cluster)?.replicas ?? [];
+    assert(replica !== undefined, `cluster ${cluster} has a replica`);
+    return replica;
+  }
+
+  /** A worker stands still until the returned function is called. */
+  stallWorker(index: number, cluster?: string): () => void {
+    const { id } = this.replicaOf(cluster);
+    const key = `${id} ${index}`;
+    this.#stalled.add(key);
+    return () => {
+      this.#stalled.delete(key);
+      this.#replicas.get(id)?.replica.wake();
+    };
+  }
+
+  /** A replica dies as by a failed assertion. The environment connects it anew after a pause. */
+  async crash(cluster?: string): Promise<void> {
+    const { id } = this.replicaOf(cluster);
+    const { replica } = this.#replicas.get(id)!;
+    await replica.close();
+    replica.onLost('crashed by the test');
+  }
+
+  /** A command past the controller, for what no statement brings about. */
+  sendTo(cluster: string, command: Command): void {
+    this.#replicas.get(this.replicaOf(cluster).id)!.replica.send(command);
+  }
+
+  // ---- What is left
+
+  #living(): unknown {
+    return {
+      instances: [...this.env.instances].map(([id, i]) => [id, i.live]),
+      holds: this.env.collections.holds,
+      replicas: [...this.#replicas].map(([id, { replica }]) => [id, replica.debugCounts()]),
+    };
+  }
+
+  /** After everything that users created was dropped, what lives is what lived at the start. */
+  async assertNothingLeft(): Promise<void> {
+    await this.advance(2500);
+    const now = JSON.stringify(this.#living());
+    assert(
+      now === this.#baseline,
+      `nothing is left (seed ${this.seed}):\n  now   ${now}\n  first ${this.#baseline}`,
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#session.close();
+    await this.settle(this.env.close());
+    await this.run();
+    assert(
+      this.time.waiting === 0,
+      `no timer is left after the end, but ${this.time.waiting} (seed ${this.seed})`,
+    );
+  }
+}
