@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { zstdDecompressSync } from 'node:zlib';
 import { parquetReadObjects } from 'hyparquet';
 import { NotReadyError, open } from '../packages/tidemark/src/index.ts';
 
@@ -21,7 +22,8 @@ interface Sums {
 async function byOrigin(): Promise<Map<string, Sums>> {
   const bytes = readFileSync(FILE);
   const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
-  const rows = (await parquetReadObjects({ file, columns: ['origin', 'delay'] })) as Record<
+  const compressors = { ZSTD: (input: Uint8Array) => new Uint8Array(zstdDecompressSync(input)) };
+  const rows = (await parquetReadObjects({ file, compressors, columns: ['origin', 'delay'] })) as Record<
     string,
     unknown
   >[];

@@ -1,7 +1,7 @@
 /** The library as a user embeds it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Database, NotReadyError, open, type SqlError } from '../packages/tidemark/src/index.ts';
+import { type Database, open, type SqlError } from '../packages/tidemark/src/index.ts';
 
 async function withDatabase(f: (db: Database) => Promise<void>): Promise<void> {
   const db = await open({ memory: true, workers: 'inline' });
