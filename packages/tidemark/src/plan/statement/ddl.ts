@@ -326,9 +326,15 @@ export function planCreateSource(s: CreateSourceStatement, context: StatementCon
     kind: 'createSource',
     name,
     ifNotExists: s.ifNotExists,
-    createSql: printStatement({ ...s, name: qualifiedIdents(name, s.name.pos), ifNotExists: false }),
+    createSql: printStatement({
+      ...s,
+      name: qualifiedIdents(name, s.name.pos),
+      ifNotExists: false,
+      // Nothing of a source runs there, and the cluster may be dropped before it.
+      cluster: undefined,
+    }),
     dependsOn,
-    cluster: clusterNamed(context, s.cluster),
+    cluster: s.cluster === undefined ? context.cluster : clusterNamed(context, s.cluster),
     columns,
     from: s.from,
     originOptions: readOptions(s.from.options),

@@ -138,7 +138,7 @@ export type CreatePlan =
     })
   | (Creates & {
       readonly kind: 'createSource';
-      readonly cluster: ClusterId;
+      readonly cluster: ClusterId | undefined;
       readonly columns: readonly ColumnDesc[];
       readonly from: SourceOrigin;
       readonly originOptions: Options;
