@@ -150,10 +150,8 @@ class Entries {
     let length = 0;
     for (let p = pages.next(); p !== null; p = pages.next()) {
       length += p.length;
-      definitions.push(
-        p.definitions === null ? new Uint8Array(p.length).fill(this.#max) : Uint8Array.from(p.definitions),
-      );
-      repetitions.push(p.repetitions === null ? new Uint8Array(p.length) : Uint8Array.from(p.repetitions));
+      definitions.push(p.definitions ?? new Uint8Array(p.length).fill(this.#max));
+      repetitions.push(p.repetitions ?? new Uint8Array(p.length));
       values.push(p.indices === null ? p.values : gather(p.values, p.indices, p.indices.length));
     }
     this.#length = length;
