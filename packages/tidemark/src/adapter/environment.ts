@@ -188,6 +188,7 @@ export class Environment {
       try {
         take(e, new Map([[e.id, load(e)]]));
       } catch (error) {
+        if (e.shard !== undefined) this.quarantined.add(e.shard);
         this.options.logger.error(
           { id: e.id, sql: e.createSql, error },
           'an object could not be loaded and is left out',
