@@ -4,18 +4,17 @@
  */
 import { SqlError } from '../base/error.ts';
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
-import { type CatalogItem, isRelation } from '../catalog/catalog-reader.ts';
+import type { CatalogItem, RelationItem } from '../catalog/catalog-reader.ts';
 import { orderAndCut, projected } from '../compute/finishing.ts';
 import type { PeekTarget } from '../compute/protocol.ts';
 import { sqlErrorOf } from '../expr/eval-error.ts';
-import { functionById } from '../expr/registry.ts';
-import type { Mfp, ScalarExpr } from '../expr/scalar.ts';
-import { identityMfp } from '../expr/scalar.ts';
+import { identityMfp, type Mfp } from '../expr/scalar.ts';
 import { takeMfp } from '../plan/mfp.ts';
-import { columnsOf, type Mir, plainKey } from '../plan/mir.ts';
+import { columnsOf, type Mir } from '../plan/mir.ts';
+import { fastPath as indexRead } from '../plan/peek.ts';
 import type { QueryPlan } from '../plan/plan-query.ts';
 import { type Batch, consolidate } from '../repr/batch.ts';
-import { needsCanon, type RelationDesc, type Row } from '../repr/types.ts';
+import type { RelationDesc, Row } from '../repr/types.ts';
 import { EMPTY, type Timestamp } from '../time/timestamp.ts';
 import {
   type BuiltPlan,
@@ -33,6 +32,8 @@ export interface QueryOptions {
   /** The session's cluster; undefined: it names none that exists. */
   readonly clusterId: ClusterId | undefined;
   readonly clusterName: string;
+  /** The replica that the session wants; empty: any. */
+  readonly replicaName: string;
   readonly signal: AbortSignal;
   /** Trades freshness for never waiting. */
   readonly serializable: boolean;
@@ -62,7 +63,7 @@ export async function runQuery(
   const { mir, finishing, desc } = plan;
   if (mir.op === 'Constant') return { rows: constantRows(plan), desc, times: null };
   const c = contextFor(env, plan, options);
-  const replicaId = replicaOf(env, c.clusterId);
+  const replicaId = replicaOf(env, c.clusterId, options.replicaName);
   const logs =
     plan.usesLogs.length === 0 ? null : (options.times?.logs ?? newestLogTime(c, replicaId, plan.usesLogs));
   const fast = fastPath(c, mir);
@@ -108,9 +109,14 @@ function contextFor(env: Environment, plan: QueryPlan, options: QueryOptions): D
   return dataflowContext(env, options.clusterId);
 }
 
-function replicaOf(env: Environment, clusterId: ClusterId): ReplicaId {
+function replicaOf(env: Environment, clusterId: ClusterId, name: string): ReplicaId {
   const cluster = env.catalog.clusterById(clusterId)!;
-  const [replica] = cluster.replicas;
+  const named = name !== '' && clusterId !== SYSTEM_CLUSTER.id;
+  const replica = named ? cluster.replicas.find((r) => r.name === name) : cluster.replicas[0];
+  if (replica === undefined && named && cluster.replicas.length > 0)
+    throw new SqlError('undefined_object', `cluster replica "${cluster.name}.${name}" does not exist`, {
+      hint: 'RESET cluster_replica, or SET it to a replica of the cluster',
+    });
   if (replica === undefined)
     throw new SqlError(
       'object_not_in_prerequisite_state',
@@ -150,53 +156,31 @@ interface FastPath {
 }
 
 function fastPath(c: DataflowContext, mir: Mir): FastPath | null {
-  const { mfp, input } = takeMfp(mir);
-  if (input.op !== 'Get') return null;
-  const item = c.catalog.item(input.id);
-  if (item === undefined || !isRelation(item)) return null;
-  const isLog = item.kind === 'log';
-  const indexes = liveIndexes(c, input.id).flatMap((i) => {
-    const key = plainKey(i.keys);
-    return key === undefined ? [] : [{ id: i.id, key, literalKey: literalKey(mfp, key) }];
-  });
-  const index = indexes.find((i) => i.literalKey !== null) ?? indexes[0];
-  if (index !== undefined) {
-    const keyTypes = index.key.map((k) => item.desc.columns[k]!.type);
+  const found = indexRead(mir, { cluster: c.clusterId, indexes: (id) => liveIndexes(c, id) });
+  if (found?.kind === 'index') {
+    const item = c.catalog.item(found.id) as RelationItem;
+    const { key, mfp, literals = null } = found;
     return {
-      target: { kind: 'index', id: index.id, keyTypes },
-      literalKeys: index.literalKey === null ? null : [index.literalKey],
+      target: { kind: 'index', id: found.index, keyTypes: key.map((k) => item.desc.columns[k]!.type) },
+      literalKeys: literals,
       mfp,
-      isLog,
+      isLog: item.kind === 'log',
       shardImports: [],
-      indexImports: [{ id: index.id, onId: item.id, key: index.key, desc: item.desc }],
+      indexImports: [{ id: found.index, onId: item.id, key, desc: item.desc }],
     };
   }
-  if (!c.shards.has(item.id)) return null;
-  const shard = c.shards.shardOf(item.id);
+  const { mfp, input } = takeMfp(mir);
+  if (input.op !== 'Get' || !c.shards.has(input.id)) return null;
+  const { desc } = c.catalog.item(input.id) as RelationItem;
+  const shard = c.shards.shardOf(input.id);
   return {
-    target: { kind: 'shard', id: item.id, shard, desc: item.desc },
+    target: { kind: 'shard', id: input.id, shard, desc },
     literalKeys: null,
     mfp,
-    isLog,
-    shardImports: [{ id: item.id, shard, desc: item.desc }],
+    isLog: false,
+    shardImports: [{ id: input.id, shard, desc }],
     indexImports: [],
   };
-}
-
-/** A literal for every key column among the predicates; null if one has none. */
-function literalKey(mfp: Mfp, key: readonly number[]): Row | null {
-  const found = new Map<number, ScalarExpr & { kind: 'literal' }>();
-  for (const f of mfp.filter) {
-    if (f.kind !== 'call' || f.args.length !== 2 || functionById(f.func).name !== '=') continue;
-    const [a, b] = f.args as [ScalarExpr, ScalarExpr];
-    const [column, value] = a.kind === 'column' ? [a, b] : [b, a];
-    if (column.kind !== 'column' || value.kind !== 'literal' || value.value === null) continue;
-    // Keys are found by their bytes: types whose equality is coarser are filtered instead.
-    if (column.index < mfp.inputArity && column.type.name === value.type.name && !needsCanon(column.type))
-      found.set(column.index, value);
-  }
-  if (key.length === 0 || !key.every((k) => found.has(k))) return null;
-  return key.map((k) => found.get(k)!.value);
 }
 
 function chooseTime(

@@ -9,8 +9,8 @@ import type { Scope } from '../dataflow/builder.ts';
 import type { Stream } from '../dataflow/ports.ts';
 import { compileScalar } from '../expr/eval.ts';
 import { encodeEvalError, sqlErrorOf } from '../expr/eval-error.ts';
-import type { EvalContext } from '../expr/functions.ts';
 import { columnsOf, mapColumns } from '../expr/expr-tree.ts';
+import type { EvalContext } from '../expr/functions.ts';
 import { compileMfp } from '../expr/mfp.ts';
 import { tableFunctionById } from '../expr/registry.ts';
 import { isIdentity, type Mfp, type ScalarExpr } from '../expr/scalar.ts';
@@ -274,7 +274,8 @@ function renderJoin(r: Renderer, n: LirJoin, nesting: number): Bundle {
 /** The same step over the input columns that it reads: a join gathers no others. */
 export function pruneInput(mfp: Mfp): { readonly columns: readonly number[]; readonly mfp: Mfp } {
   const read = new Set<number>(mfp.project.filter((p) => p < mfp.inputArity));
-  for (const e of [...mfp.map, ...mfp.filter]) for (const c of columnsOf(e)) if (c < mfp.inputArity) read.add(c);
+  for (const e of [...mfp.map, ...mfp.filter])
+    for (const c of columnsOf(e)) if (c < mfp.inputArity) read.add(c);
   const columns = [...read].sort((a, b) => a - b);
   const dropped = mfp.inputArity - columns.length;
   const moved = (c: number): number => (c < mfp.inputArity ? columns.indexOf(c) : c - dropped);
@@ -344,7 +345,19 @@ function expansion(
       args.push(datumAt(argTypes[k]!, column, 0));
     }
     if (def.strict && args.includes(null)) return;
-    for (const chunk of def.rows(args, argTypes, context))
-      yield def.multiplies ? { length: chunk.length, columns: chunk.columns, diff: Number(args[0]) } : chunk;
+    let row = 0;
+    for (const chunk of def.rows(args, argTypes, context)) {
+      const columns =
+        n.ordinality === true ? [...chunk.columns, numbers(row + 1, chunk.length)] : chunk.columns;
+      row += chunk.length;
+      yield { length: chunk.length, columns, ...(def.multiplies && { diff: Number(args[0]) }) };
+    }
   };
+}
+
+/** int8 numbers from `first` on. */
+function numbers(first: number, count: number): Column {
+  const b = new ColumnBuilder('i64', count);
+  for (let i = 0; i < count; i++) b.pushI64Number(first + i);
+  return b.finish();
 }

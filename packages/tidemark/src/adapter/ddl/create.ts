@@ -194,6 +194,7 @@ export async function createMaterializedView(
   if (plan.refresh.some((r) => r.kind !== 'refreshOnCommit'))
     throw unsupported('a refresh schedule other than ON COMMIT');
   onlyOptions(plan.options, [], 'a materialized view');
+  refuseMoments(plan.plan.contextual, 'a materialized view');
   refuseCatalogReads(env, plan.plan.reads);
   if (!isNew(env, plan, notify)) return;
   const n = newItem(env, plan, { sharded: true, clusterId: plan.cluster });
@@ -208,6 +209,12 @@ export async function createMaterializedView(
   } finally {
     for (const h of holds) h.release();
   }
+}
+
+/** What depends on the moment moves without any input; nothing follows the clock yet. */
+function refuseMoments(contextual: readonly string[], what: string): void {
+  const [moment] = contextual;
+  if (moment !== undefined) throw unsupported(`${moment}() in ${what}`);
 }
 
 /** Catalog relations live in memory and begin anew at each start; a durable view of them would not find where it was. */
@@ -251,5 +258,7 @@ export async function createIndex(
 export function viewMir(env: Environment, item: RelationItem): Mir | null {
   if (item.kind !== 'view') return null;
   const context = { ...storedContext(env.catalog, item.name.database ?? ''), maintained: true };
-  return planQuery(item.query!, context).mir;
+  const plan = planQuery(item.query!, context);
+  refuseMoments(plan.contextual, 'an index on a view');
+  return plan.mir;
 }
