@@ -8,9 +8,9 @@ import { type Files, json, withPlanted } from './checks/planted-tree.fixture.ts'
 const SRC = `${PACKAGE}/src`;
 
 async function found(files: Files): Promise<string[]> {
-  // The tests that layers.json names one by one are not in the planted tree.
+  // Most of what layers.json allows is not in the planted tree.
   const findings = (await withPlanted(files, checkLayers)).filter(
-    ({ message }) => !message.endsWith('names no file any more'),
+    ({ message }) => !message.endsWith(' any more'),
   );
   return findings.map(({ path, line, message }) => `${path}:${line}: ${message}`);
 }
@@ -90,6 +90,15 @@ const VIOLATIONS: readonly {
     ],
   },
   {
+    title: 'an extra turns the order of two modules around',
+    files: {
+      [`${SRC}/adapter/x.ts`]: "import type { Y } from '../pgwire/y.ts';\nexport type X = Y;\n",
+      [`${SRC}/pgwire/y.ts`]: 'export type Y = 1;\n',
+      [`${SRC}/pgwire/z.ts`]: "import type { X } from '../adapter/x.ts';\nexport type Z = X;\n",
+    },
+    found: [`${SRC}/pgwire/z.ts:1: pgwire may not import adapter: ../adapter/x.ts`],
+  },
+  {
     title: 'every module is listed',
     files: { [`${SRC}/helpers/x.ts`]: 'export const x = 1;\n' },
     found: [`${PACKAGE}/layers.json:1: helpers stands in src and not here`],
@@ -137,13 +146,20 @@ export const timers = { console: 1, performance: 2 };
   assert.deepEqual(await found(files), []);
 });
 
-test('a test named in layers.json exists', async () => {
-  const rules = { modules: [{ name: 'base' }, { name: 'index.ts' }], extra: [], globals: {} };
+test('what layers.json allows and nothing needs is found', async () => {
+  const modules = [{ name: 'base', packages: ['hono', 're2js'] }, { name: 'repr' }, { name: 'index.ts' }];
+  const extra = [{ from: 'base', to: 'repr', reason: 'an example' }];
   const tests = [{ match: 'base/gone.ts', reason: 'an example' }];
-  const findings = await withPlanted({ [`${PACKAGE}/layers.json`]: json({ ...rules, tests }) }, checkLayers);
+  const rules = { [`${PACKAGE}/layers.json`]: json({ modules, extra, globals: {}, tests }) };
+  const uses = { [`${SRC}/base/x.ts`]: "export { Hono } from 'hono';\n" };
+  const findings = await withPlanted({ ...rules, ...uses }, checkLayers);
   assert.deepEqual(
     findings.map(({ message }) => message),
-    ['base/gone.ts names no file any more'],
+    [
+      'base/gone.ts names no file any more',
+      'base does not import re2js any more',
+      'base does not import repr any more',
+    ],
   );
 });
 

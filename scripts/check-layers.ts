@@ -112,6 +112,7 @@ export function checkLayers(root: string): Finding[] {
   const findings: Finding[] = [];
   const graph = new Map<string, Edge[]>();
   const unlisted = new Set<string>();
+  const used = new Set<string>();
   for (const path of paths) {
     const module = rules.moduleOf(path);
     if (module !== undefined && !rules.isListed(module)) unlisted.add(module);
@@ -121,6 +122,8 @@ export function checkLayers(root: string): Finding[] {
       const message = checkImport(rules, path, found);
       if (message !== undefined) findings.push({ path, line: found.line, rule: 'layers', message });
       const { target } = found;
+      const to = target === undefined ? packageOf(found.specifier) : rules.moduleOf(target);
+      if (!rules.isTest(path)) used.add(`${module} ${to}`);
       if (target !== undefined && known.has(target)) edges.push({ to: target, line: found.line });
     }
     graph.set(path, edges);
@@ -134,8 +137,8 @@ export function checkLayers(root: string): Finding[] {
       message: `${module} stands in src and not here`,
     });
   }
-  for (const match of rules.idleTests(paths)) {
-    findings.push({ path: layerFile, line: 1, rule: 'layers', message: `${match} names no file any more` });
+  for (const message of rules.idle(paths, used)) {
+    findings.push({ path: layerFile, line: 1, rule: 'layers', message });
   }
   return [
     ...findings,

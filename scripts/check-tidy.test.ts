@@ -52,7 +52,7 @@ const VIOLATIONS: readonly {
       ),
     },
     found: [
-      `${BASE}/one.test.ts:1: skips: '${joined('.', 'skip(')}': a test is run or deleted, not skipped`,
+      `${BASE}/one.test.ts:1: skips: '${joined('test.', 'skip(')}': a test is run or deleted, not skipped`,
       `${BASE}/one.test.ts:2: skips: '${joined('to', 'do: true')}': a test is run or deleted, not skipped`,
     ],
   },
@@ -91,7 +91,8 @@ const VIOLATIONS: readonly {
   {
     title: 'a README names the files of its module, and no other',
     files: {
-      [`${BASE}/README.md`]: '# base\n\n`two.ts`, someone.ts, deep/\n',
+      [`${BASE}/README.md`]: '# base\n\n`two.ts`, someone.ts, deep/, `fo*.ts`\n',
+      [`${BASE}/four.ts`]: 'export const x = 1;\n',
       [`${BASE}/deep/x.ts`]: 'export const x = 1;\n',
       [`${BASE}/three.test.ts`]: '',
     },

@@ -59,7 +59,7 @@ export class LayerRules {
   /** The list as Markdown, for ARCHITECTURE.md. */
   table(): string {
     const rows = this.#file.modules.map(({ name, does, node, packages = [] }) => {
-      return `| ${name} | ${does} | ${[...(node ? ['node'] : []), ...packages].join(', ')} |`;
+      return `| ${name} | ${does} | ${[...this.#extras(name), ...(node ? ['node'] : []), ...packages].join(', ')} |`;
     });
     return ['| module | does | may also import |', '|---|---|---|', ...rows].join('\n');
   }
@@ -72,10 +72,20 @@ export class LayerRules {
     return this.#file.tests.some((test) => matches(path, test.match));
   }
 
-  /** Patterns of single files that match none of `paths`: they outlived what they were for. */
-  idleTests(paths: readonly string[]): string[] {
+  /** What the file allows or exempts and nothing in the tree needs: `used` has `module package` and `module module`. */
+  idle(paths: readonly string[], used: ReadonlySet<string>): string[] {
     const single = this.#file.tests.map((test) => test.match).filter((match) => !match.startsWith('*'));
-    return single.filter((match) => !paths.some((path) => matches(path, match)));
+    const files = single.filter((match) => !paths.some((path) => matches(path, match)));
+    const packages = this.#file.modules.flatMap(({ name, packages = [] }) =>
+      packages.map((each) => [name, each]),
+    );
+    const imports = [...packages, ...this.#file.extra.map(({ from, to }) => [from, to])];
+    return [
+      ...files.map((file) => `${file} names no file any more`),
+      ...imports
+        .filter(([from, to]) => !used.has(`${from} ${to}`))
+        .map(([from, to]) => `${from} does not import ${to} any more`),
+    ];
   }
 
   mayUseNode(path: string): boolean {
@@ -84,12 +94,22 @@ export class LayerRules {
   }
 
   mayImport(from: string, to: string): boolean {
-    if (from === to || this.#file.extra.some((extra) => extra.from === from && extra.to === to)) return true;
+    if (from === to || this.#isExtra(from, to)) return true;
+    // An extra turns the order of its two modules around.
+    if (this.#isExtra(to, from)) return false;
     return (this.#order.get(to) ?? Infinity) < (this.#order.get(from) ?? -Infinity);
   }
 
   mayUsePackage(module: string, name: string): boolean {
     return this.#module(module)?.packages?.includes(name) === true;
+  }
+
+  #extras(from: string): string[] {
+    return this.#file.extra.filter((extra) => extra.from === from).map((extra) => extra.to);
+  }
+
+  #isExtra(from: string, to: string): boolean {
+    return this.#extras(from).includes(to);
   }
 
   #module(name: string): Module | undefined {

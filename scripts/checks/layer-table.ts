@@ -5,12 +5,12 @@ import type { LayerRules } from './layer-rules.ts';
 import { type Finding, readText } from './source-tree.ts';
 
 export const DOCUMENT = 'ARCHITECTURE.md';
-const BLOCK = /(<!-- layers:[^>]*-->\n)([\s\S]*?)(\n<!-- end of layers -->)/;
+const BLOCK = /(<!-- layers:[^>]*-->\n)([\s\S]*?)(<!-- end of layers -->)/;
 
 /** The document with its table as `rules` have it; nothing where it has no place for one. */
 export function withTable(text: string, rules: LayerRules): string | undefined {
   return BLOCK.test(text)
-    ? text.replace(BLOCK, (_, open: string, _old: string, end: string) => `${open}${rules.table()}${end}`)
+    ? text.replace(BLOCK, (_, open: string, _old: string, end: string) => `${open}${rules.table()}\n${end}`)
     : undefined;
 }
 

@@ -1,6 +1,6 @@
 /** What the words of the tree must hold to: none of the listed words, and no pointer to a file that is not there. */
 import { existsSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, matchesGlob } from 'node:path';
 import type { Finding } from './source-tree.ts';
 
 export interface WordRule {
@@ -58,18 +58,22 @@ function readmeOf(path: string, readmes: ReadonlyMap<string, string>): string | 
   return undefined;
 }
 
+/** By its name, by the folder it stands in (`rules/`), or by a pattern (`lower*.ts`). */
 function isNamed(path: string, readme: string, text: string): boolean {
   const inside = path.slice(dirname(readme).length + 1);
   const folders = dirname(inside) === '.' ? [] : [`${dirname(inside)}/`, `${basename(dirname(inside))}/`];
-  return [basename(path), ...folders].some((name) => {
+  const named = [basename(path), ...folders].some((name) => {
     const at = text.indexOf(name);
     return at === 0 || (at > 0 && !/[\w.-]/.test(text[at - 1] ?? ''));
   });
+  return named || [...text.matchAll(NAMED_PATTERN)].some(([, pattern = '']) => matchesGlob(inside, pattern));
 }
+
+const NAMED_PATTERN = /`([\w./-]*\*[\w./*-]*\.ts)`/g;
 
 const NAMED_FILE = /`((?:[\w-]+\/)*[\w-]+(?:\.\w+)*\.ts)`/g;
 
-/** Each folder of a module is told by a README that names its files or the folder they stand in, and no other. */
+/** Each module's folder is told by a README that names its files, and no file that is not there. */
 export function checkReadmes(
   paths: readonly string[],
   isTest: (path: string) => boolean,
