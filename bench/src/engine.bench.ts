@@ -1,6 +1,6 @@
 /**
- * The engine's own figures: W1, W3 and W4 (docs: the goals of the project). One process,
- * one worker, data in memory as batches of 16 K rows, output consumed. Run: `node bench/src/engine.ts [rows]`.
+ * Operators alone, without planner, protocol and introspection: W1, W3 and W4 (a thousand batches of a hundred changes after W3).
+ * For profiles: `node --cpu-prof bench/src/engine.bench.ts [rows] [w3]`.
  */
 
 import { type DataflowEvents, noEvents } from '../../packages/tidemark/src/dataflow/events.ts';
@@ -15,15 +15,12 @@ import { count } from '../../packages/tidemark/src/operators/state/accumulators/
 import { sumInteger } from '../../packages/tidemark/src/operators/state/accumulators/sum-integer.ts';
 import { transform } from '../../packages/tidemark/src/operators/transform.ts';
 import type { Batch } from '../../packages/tidemark/src/repr/batch.ts';
-import { ColumnBuilder, NO_OFFSETS } from '../../packages/tidemark/src/repr/column.ts';
 import { hashRows } from '../../packages/tidemark/src/repr/hash.ts';
-import type { Kind } from '../../packages/tidemark/src/repr/types.ts';
 import { arrangementSpec, heapSize } from '../../packages/tidemark/src/trace/arranged-batch.ts';
 import type { TraceReader } from '../../packages/tidemark/src/trace/trace.ts';
+import { CUSTOMER_KINDS, customersBatch, ORDER_KINDS, orderBatches, ordersBatch } from './batches.ts';
+import { makeChanges, makeOrders, makeRegions } from './data.ts';
 
-const ORDERS: Kind[] = ['i32', 'i32', 'i32', 'bytes'];
-const CUSTOMERS: Kind[] = ['i32', 'bytes'];
-const STATUS = ['new', 'paid', 'shipped', 'returned'].map((s) => new TextEncoder().encode(s));
 const CHUNK = 16_384;
 
 /**
@@ -35,95 +32,6 @@ const cpuMs = (): number => {
   return (user + system) / 1000;
 };
 const clock = { nowMs: () => Date.now(), monotonicNs: () => cpuMs() * 1e6 };
-
-function generator(seed: number): (n: number) => number {
-  let s = seed;
-  return (n) => {
-    s ^= s << 13;
-    s ^= s >>> 17;
-    s ^= s << 5;
-    return Math.floor(((s >>> 0) * n) / 4294967296);
-  };
-}
-
-const ints = (v: Int32Array<ArrayBuffer>) => ({
-  kind: 'i32' as const,
-  length: v.length,
-  validity: null,
-  values: v,
-  offsets: NO_OFFSETS,
-});
-
-/** Rows by column: a million objects would be the garbage collector's figures, not ours. */
-class Orders {
-  readonly id: Int32Array;
-  readonly customer: Int32Array;
-  readonly amount: Int32Array;
-  readonly status: Uint8Array;
-  length = 0;
-
-  constructor(capacity: number) {
-    this.id = new Int32Array(capacity);
-    this.customer = new Int32Array(capacity);
-    this.amount = new Int32Array(capacity);
-    this.status = new Uint8Array(capacity);
-  }
-
-  set(at: number, id: number, customer: number, amount: number, status: number): void {
-    this.id[at] = id;
-    this.customer[at] = customer;
-    this.amount[at] = amount;
-    this.status[at] = status;
-  }
-
-  copy(at: number, from: Orders, i: number): void {
-    this.set(at, from.id[i]!, from.customer[i]!, from.amount[i]!, from.status[i]!);
-  }
-
-  batch(from: number, to: number, diffs: number | Float64Array<ArrayBuffer>, time: number): Batch {
-    const status = new ColumnBuilder('bytes', to - from);
-    for (let i = from; i < to; i++) status.pushBytes(STATUS[this.status[i]!]!);
-    return {
-      length: to - from,
-      columns: [
-        ints(this.id.slice(from, to)),
-        ints(this.customer.slice(from, to)),
-        ints(this.amount.slice(from, to)),
-        status.finish(),
-      ],
-      times: time,
-      diffs,
-    };
-  }
-}
-
-function makeOrders(n: number): Orders {
-  const below = generator(0x9e3779b9);
-  const orders = new Orders(n + 200_000);
-  for (; orders.length < n; orders.length++)
-    orders.set(orders.length, orders.length, below(10_000), 1 + below(100_000), below(4));
-  return orders;
-}
-
-function chunks(orders: Orders): Batch[] {
-  const out: Batch[] = [];
-  for (let i = 0; i < orders.length; i += CHUNK)
-    out.push(orders.batch(i, Math.min(i + CHUNK, orders.length), 1, 0));
-  return out;
-}
-
-function customersBatch(): Batch {
-  const below = generator(0x1234567);
-  const region = new ColumnBuilder('bytes', 10_000);
-  for (let i = 0; i < 10_000; i++)
-    region.pushBytes(new TextEncoder().encode(`region-${String(below(20)).padStart(2, '0')}`));
-  return {
-    length: 10_000,
-    columns: [ints(Int32Array.from({ length: 10_000 }, (_, i) => i)), region.finish()],
-    times: 0,
-    diffs: 1,
-  };
-}
 
 function newWorker(): Worker {
   const names = new Map<number, string>();
@@ -158,7 +66,7 @@ function w1(data: readonly Batch[]): { ms: number; bytesPerRow: number } {
   w.buildDataflow('w1', (scope) => {
     const s = source(scope);
     input = s.handle;
-    trace = arrange(scope, s.stream, { spec: arrangementSpec(ORDERS, [1], hashRows) }).trace.clone();
+    trace = arrange(scope, s.stream, { spec: arrangementSpec(ORDER_KINDS, [1], hashRows) }).trace.clone();
   });
   const t = cpuMs();
   for (const b of data) input.push(b);
@@ -187,8 +95,8 @@ function buildJoin(): Joined {
     const c = source(scope);
     orders = o.handle;
     customers = c.handle;
-    const ao = arrange(scope, o.stream, { spec: arrangementSpec(ORDERS, [1], hashRows) });
-    const ac = arrange(scope, c.stream, { spec: arrangementSpec(CUSTOMERS, [0], hashRows) });
+    const ao = arrange(scope, o.stream, { spec: arrangementSpec(ORDER_KINDS, [1], hashRows) });
+    const ac = arrange(scope, c.stream, { spec: arrangementSpec(CUSTOMER_KINDS, [0], hashRows) });
     const out = join(scope, ao, ac, {
       output: [
         { from: 'right', column: 0 },
@@ -236,40 +144,6 @@ function w3(data: readonly Batch[], customers: Batch): { ms: number; joined: Joi
   return { ms, joined };
 }
 
-/** Batches of a hundred inserts, deletes and replacements of live rows. */
-function changes(live: Orders, rounds: number): Batch[] {
-  const below = generator(0xc0ffee);
-  let nextId = live.length;
-  const batches: Batch[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const rows = new Orders(200);
-    const diffs: number[] = [];
-    const put = (at: number, diff: number): void => {
-      rows.copy(rows.length++, live, at);
-      diffs.push(diff);
-    };
-    for (let i = 0; i < 100; i++) {
-      const kind = below(3);
-      if (kind === 0) {
-        live.set(live.length, nextId++, below(10_000), 1 + below(100_000), below(4));
-        put(live.length++, 1);
-        continue;
-      }
-      const at = below(live.length);
-      put(at, -1);
-      if (kind === 1) {
-        live.copy(at, live, --live.length);
-        continue;
-      }
-      const customer = below(4) === 0 ? below(10_000) : live.customer[at]!;
-      live.set(at, live.id[at]!, customer, 1 + below(100_000), below(4));
-      put(at, 1);
-    }
-    batches.push(rows.batch(0, rows.length, Float64Array.from(diffs), round + 1));
-  }
-  return batches;
-}
-
 function w4(joined: Joined, batches: readonly Batch[]): { p50: number; p99: number; perSecond: number } {
   const ms: number[] = [];
   const start = cpuMs();
@@ -292,10 +166,12 @@ function w4(joined: Joined, batches: readonly Batch[]): { p50: number; p99: numb
 }
 
 const n = Number(process.argv[2] ?? 1_000_000);
-const orders = makeOrders(n);
-const data = chunks(orders);
-const updates = changes(orders, 1000);
-const customers = customersBatch();
+const orders = makeOrders(n, 200_000);
+const data = orderBatches(orders, CHUNK);
+const updates = makeChanges(orders, 1000).map(({ rows, diffs }, round) =>
+  ordersBatch(rows, { from: 0, to: rows.length, diffs, time: round + 1 }),
+);
+const customers = customersBatch(makeRegions());
 const print = (what: string, value: string): void => console.log(`${what.padEnd(28)}${value}`);
 if (process.argv[3] !== 'w3') {
   for (const run of ['cold', 'warm', 'warm']) {
