@@ -2,8 +2,7 @@
  * A session: settings, a transaction, prepared statements, cursors. Executes one statement at a time and gives its result; wires and the
  * library stand on it. Errors fail the transaction that is open; whoever reports them calls `fail`.
  */
-import { SqlError, unsupported } from '../base/error.ts';
-import type { GlobalId } from '../base/ids.ts';
+import { type ErrorCode, SqlError, unsupported } from '../base/error.ts';
 import type { NameContext } from '../catalog/catalog-reader.ts';
 import { durationMs, SERVER_VERSION } from '../catalog/settings.ts';
 import { evalConstant } from '../expr/eval.ts';
@@ -12,41 +11,23 @@ import type { EvalContext } from '../expr/functions.ts';
 import type { QueryPlan } from '../plan/plan-query.ts';
 import type { SelectPlan } from '../plan/statement/plan.ts';
 import { describeStatement, type Plan, planStatement, type StatementContext } from '../plan/statement.ts';
-import { type Batch, concatBatches, diffAt, emptyBatch } from '../repr/batch.ts';
 import { findCast } from '../repr/casts.ts';
-import { sliceColumn } from '../repr/column.ts';
 import { DEFAULT_FORMAT } from '../repr/format.ts';
-import { type Datum, kindOf, type RelationDesc, type SqlType, type } from '../repr/types.ts';
+import type { Datum, RelationDesc, SqlType } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
-import type { Hold } from '../time/hold-set.ts';
 import { askCatalog, lowerCatalogCalls } from './catalog-functions.ts';
+import { Cursors } from './cursors.ts';
 import { executeDdl } from './ddl/execute.ts';
 import type { Environment } from './environment.ts';
 import { type QueryResult, type ReadTimes, runQuery } from './query.ts';
-import { batchOf } from './rows.ts';
+import { type Result, SHOW_ALL, SHOW_CREATE, showResult, textBatch, textDesc, textRows } from './results.ts';
 import { Settings } from './settings.ts';
+import { addWrite, fixTimes, flush, newTransaction, release, type Transaction } from './transaction.ts';
 import { planWrite, readsBeforeWriting, type WriteResult } from './write.ts';
 
-export type Result =
-  | {
-      readonly kind: 'rows';
-      readonly desc: RelationDesc;
-      readonly rows: Batch;
-      readonly tag: (rows: number) => string;
-    }
-  | { readonly kind: 'command'; readonly tag: string };
+export type { Result };
 
 export type TransactionStatus = 'idle' | 'open' | 'failed';
-
-interface Transaction {
-  status: 'open' | 'failed';
-  /** Begun by BEGIN; an implicit one ends with its batch. */
-  readonly explicit: boolean;
-  readonly startedMicros: bigint;
-  times: ReadTimes | undefined;
-  readonly holds: Hold[];
-  readonly writes: Map<GlobalId, Batch[]>;
-}
 
 export interface PreparedStatement {
   readonly statement: Statement;
@@ -54,32 +35,22 @@ export interface PreparedStatement {
   readonly result: RelationDesc | undefined;
 }
 
-interface Cursor {
-  readonly desc: RelationDesc;
-  readonly rows: Batch;
-  readonly hold: boolean;
-  /** Position as a row of the batch, and how many of its copies were given. */
-  at: number;
-  copies: number;
-}
-
 export interface SessionOptions {
   readonly env: Environment;
   readonly user: string;
   readonly database: string;
   readonly sessionId: number;
-  readonly notice: (message: string) => void;
+  /** `warning`: with its code; else a mere notice. */
+  readonly notice: (message: string, warning?: ErrorCode) => void;
   readonly onSetting?: (name: string, value: string) => void;
 }
-
-const TEXT = type('text');
 
 export class Session {
   readonly settings: Settings;
   readonly prepared: Map<string, PreparedStatement> = new Map();
   readonly #o: SessionOptions;
   readonly #env: Environment;
-  readonly #cursors = new Map<string, Cursor>();
+  readonly #cursors = new Cursors();
   #transaction: Transaction | null = null;
   #running: AbortController | null = null;
 
@@ -159,7 +130,18 @@ export class Session {
     paramTypes: readonly (SqlType | undefined)[],
   ): { paramTypes: readonly SqlType[]; result: RelationDesc | undefined } {
     const { paramTypes: types, result } = describeStatement(statement, this.#context({ paramTypes }));
-    return { paramTypes: types, result: result ?? textResult(statement) };
+    return { paramTypes: types, result: result ?? this.#shownResult(statement) };
+  }
+
+  /** Rows whose shape the planner does not know. */
+  #shownResult(s: Statement): RelationDesc | undefined {
+    if (s.kind === 'fetch') return this.#cursors.find(s.cursor.name).desc;
+    if (s.kind === 'execute') return this.find(s.name.name).result;
+    if (s.kind === 'explainPlan') {
+      const plan = planStatement(s, this.#context({ describe: true }));
+      return plan?.kind === 'explain' ? textDesc(plan.column) : undefined;
+    }
+    return showResult(s);
   }
 
   find(name: string): PreparedStatement {
@@ -174,10 +156,14 @@ export class Session {
     return p;
   }
 
-  /** Runs a statement; outside a transaction block it is a transaction of its own. */
+  /**
+   * Runs a statement; outside a transaction block it is a transaction of its own. `more`: others of the same text follow, and
+   * writes of literal rows that follow each other in it become durable together.
+   */
   async execute(
     statement: Statement,
     params?: { readonly types: readonly SqlType[]; readonly values: readonly Datum[] },
+    options: { readonly more?: boolean } = {},
   ): Promise<Result> {
     this.#refuseInFailed(statement);
     const abort = new AbortController();
@@ -189,21 +175,31 @@ export class Session {
         : this.#env.options.timers.after(timeout, () =>
             abort.abort(new SqlError('query_canceled', 'canceling statement due to statement timeout')),
           );
-    const implicit = this.#transaction === null;
-    if (implicit) this.#begin(false);
     try {
+      if (this.#transaction === null) this.#begin(false);
       const more = params === undefined ? {} : { paramTypes: params.types, paramValues: params.values };
       const plan = planStatement(statement, this.#context(more));
+      const joins = plan?.kind === 'insert' && !readsBeforeWriting(plan);
+      const pending = this.#implicit && this.#transaction!.writes.size > 0;
+      if (pending && !joins) {
+        await this.#commit();
+        this.#begin(false);
+      }
       const result = await this.#run(plan, statement, more, abort.signal);
-      if (implicit && this.#transaction !== null && !this.#transaction.explicit) await this.#commit();
+      if (this.#implicit && !(joins && options.more === true)) await this.#commit();
       return result;
     } catch (error) {
-      if (implicit && this.#transaction !== null && !this.#transaction.explicit) this.#rollback();
+      if (this.#implicit) this.#rollback();
       throw abort.signal.reason instanceof SqlError ? abort.signal.reason : error;
     } finally {
       cancelTimer?.();
       this.#running = null;
     }
+  }
+
+  /** A transaction is open that no BEGIN has begun. */
+  get #implicit(): boolean {
+    return this.#transaction !== null && !this.#transaction.explicit;
   }
 
   cancel(): void {
@@ -216,14 +212,14 @@ export class Session {
     if (t === null) return;
     if (t.explicit) {
       t.status = 'failed';
-      this.#release(t);
+      release(t);
     } else this.#rollback();
   }
 
   close(): void {
     this.cancel();
     if (this.#transaction !== null) this.#rollback();
-    this.#cursors.clear();
+    this.#cursors.close(undefined);
     this.prepared.clear();
   }
 
@@ -258,7 +254,7 @@ export class Session {
         return {
           kind: 'rows',
           desc: SHOW_CREATE,
-          rows: batchOf([TEXT, TEXT], [[plan.name, plan.sql]]),
+          rows: textBatch([[plan.name, plan.sql]]),
           tag: () => 'SHOW',
         };
       case 'subscribe':
@@ -301,6 +297,7 @@ export class Session {
         return this.#cursorStatement(plan, statement, params, signal);
       default: {
         this.#refuseInBlock(statement);
+        this.#refuseReadOnly(statementName(statement));
         const tag = await executeDdl(this.#env, plan, this.settings.get('database'), this.#o.notice);
         return { kind: 'command', tag };
       }
@@ -313,6 +310,11 @@ export class Session {
         'active_sql_transaction',
         `${statementName(statement)} cannot run inside a transaction block`,
       );
+  }
+
+  #refuseReadOnly(command: string): void {
+    if (this.settings.effective('transaction_read_only') === 'on')
+      throw new SqlError('read_only_sql_transaction', `cannot execute ${command} in a read-only transaction`);
   }
 
   // ---- Reading
@@ -346,28 +348,14 @@ export class Session {
         clusterId: this.#env.catalog.cluster(clusterName)?.id,
         clusterName,
         signal,
-        serializable: this.settings.get('transaction_isolation') === 'serializable',
+        serializable: this.settings.effective('transaction_isolation') === 'serializable',
+        replicaName: this.settings.get('cluster_replica'),
         times: this.#transaction?.times ?? times,
       },
     );
     const t = this.#transaction;
-    if (t?.explicit && t.times === undefined && result.times !== null) this.#fixTimes(t, result.times);
+    if (t?.explicit && t.times === undefined && result.times !== null) fixTimes(this.#env, t, result.times);
     return result;
-  }
-
-  /** From its first read on a transaction reads at one time: everything it might read stays readable there. */
-  #fixTimes(t: Transaction, times: ReadTimes): void {
-    t.times = times;
-    for (const { item } of this.#env.catalog.loadedItems()) {
-      const { collections, instances } = this.#env;
-      if (collections.has(item.id) && collections.since(item.id) <= times.ts)
-        t.holds.push(collections.hold(item.id, times.ts));
-      if (item.kind !== 'index') continue;
-      const instance = instances.get(item.cluster);
-      if (instance === undefined || !instance.hasCollection(item.id)) continue;
-      const at = item.id.startsWith('si') ? times.logs : times.ts;
-      if (at !== null && instance.since(item.id) <= at) t.holds.push(instance.hold(item.id, at));
-    }
   }
 
   // ---- Writing
@@ -379,6 +367,7 @@ export class Session {
     signal: AbortSignal,
   ): Promise<Result> {
     const t = this.#transaction!;
+    this.#refuseReadOnly(plan.kind.toUpperCase());
     if (t.times !== undefined)
       throw unsupported('writing in a transaction that has read', { hint: 'commit first' });
     const run = async (p: typeof plan): Promise<WriteResult> =>
@@ -397,18 +386,13 @@ export class Session {
       const result = await run(again);
       signal.throwIfAborted();
       this.#buffer(t, plan.kind, result);
-      await this.#flush(t);
+      await flush(this.#env, t);
       return this.#buffered(plan.kind, result);
     });
   }
 
   #buffer(t: Transaction, kind: 'insert' | 'update' | 'delete', r: WriteResult): Result {
-    for (const [id, batch] of r.updates) {
-      if (batch.length === 0) continue;
-      const list = t.writes.get(id);
-      if (list === undefined) t.writes.set(id, [batch]);
-      else list.push(batch);
-    }
+    for (const [id, batch] of r.updates) addWrite(t, id, batch);
     return this.#buffered(kind, r);
   }
 
@@ -418,64 +402,34 @@ export class Session {
     return { kind: 'rows', desc: r.returning.desc, rows: r.returning.rows, tag: () => tag };
   }
 
-  async #flush(t: Transaction): Promise<void> {
-    if (t.writes.size === 0) return;
-    const updates = new Map<string, readonly Batch[]>();
-    for (const [id, batches] of t.writes) {
-      const shard = this.#env.collections.has(id) ? this.#env.collections.shardOf(id) : undefined;
-      if (shard === undefined || !this.#env.group.isMember(shard))
-        throw new SqlError('undefined_table', 'a table that was written to was dropped meanwhile');
-      updates.set(shard, batches.length > 1 ? [concatBatches(batches)] : batches);
-    }
-    t.writes.clear();
-    await this.#env.group.write({ updates });
-  }
-
   // ---- Transactions
 
   #begin(explicit: boolean): void {
-    this.#transaction = {
-      status: 'open',
-      explicit,
-      startedMicros: BigInt(Math.round(this.#env.options.clock.nowMs() * 1000)),
-      times: undefined,
-      holds: [],
-      writes: new Map(),
-    };
+    this.#transaction = newTransaction(this.#env, explicit);
     this.settings.begin();
-  }
-
-  #release(t: Transaction): void {
-    for (const h of t.holds.splice(0)) h.release();
-    t.writes.clear();
   }
 
   async #commit(): Promise<void> {
     const t = this.#transaction!;
     try {
-      await this.#flush(t);
+      await flush(this.#env, t);
       this.settings.end(false);
     } catch (error) {
       this.settings.end(true);
       throw error;
     } finally {
-      this.#release(t);
-      this.#endCursors(t);
+      release(t);
+      if (t.explicit) this.#cursors.endTransaction();
       this.#transaction = null;
     }
   }
 
   #rollback(): void {
     const t = this.#transaction!;
-    this.#release(t);
+    release(t);
     this.settings.end(true);
-    this.#endCursors(t);
+    if (t.explicit) this.#cursors.endTransaction();
     this.#transaction = null;
-  }
-
-  #endCursors(t: Transaction): void {
-    if (!t.explicit) return;
-    for (const [name, c] of this.#cursors) if (!c.hold) this.#cursors.delete(name);
   }
 
   async #transactionStatement(
@@ -484,15 +438,21 @@ export class Session {
     const t = this.#transaction!;
     switch (plan.kind) {
       case 'begin':
-        if (t.explicit) this.#o.notice('there is already a transaction in progress');
+        if (t.explicit)
+          this.#o.notice('there is already a transaction in progress', 'active_sql_transaction');
         else this.#begin(true);
-        this.#modes(plan.modes);
+        this.#modes(plan.modes, 'transaction');
         return { kind: 'command', tag: 'BEGIN' };
       case 'setTransaction':
-        this.#modes(plan.modes);
+        if (plan.scope === 'transaction' && !t.explicit)
+          this.#o.notice(
+            'SET TRANSACTION can only be used in transaction blocks',
+            'no_active_sql_transaction',
+          );
+        this.#modes(plan.modes, plan.scope);
         return { kind: 'command', tag: 'SET' };
       case 'commit': {
-        if (!t.explicit) this.#o.notice('there is no transaction in progress');
+        if (!t.explicit) this.#o.notice('there is no transaction in progress', 'no_active_sql_transaction');
         const failed = t.status === 'failed';
         if (failed) this.#rollback();
         else await this.#commit();
@@ -500,17 +460,23 @@ export class Session {
         return { kind: 'command', tag: failed ? 'ROLLBACK' : 'COMMIT' };
       }
       case 'rollback':
-        if (!t.explicit) this.#o.notice('there is no transaction in progress');
+        if (!t.explicit) this.#o.notice('there is no transaction in progress', 'no_active_sql_transaction');
         this.#rollback();
         if (plan.chain) this.#begin(true);
         return { kind: 'command', tag: 'ROLLBACK' };
     }
   }
 
-  #modes(modes: { readonly isolation: string | undefined; readonly readOnly: boolean | undefined }): void {
-    if (modes.isolation !== undefined) this.settings.set('transaction_isolation', [modes.isolation]);
+  /** Of this transaction, or of those to come. */
+  #modes(
+    modes: { readonly isolation: string | undefined; readonly readOnly: boolean | undefined },
+    scope: 'transaction' | 'session',
+  ): void {
+    const local = scope === 'transaction';
+    const prefix = local ? 'transaction' : 'default_transaction';
+    if (modes.isolation !== undefined) this.settings.set(`${prefix}_isolation`, [modes.isolation], { local });
     if (modes.readOnly !== undefined)
-      this.settings.set('transaction_read_only', [modes.readOnly ? 'on' : 'off']);
+      this.settings.set(`${prefix}_read_only`, [modes.readOnly ? 'on' : 'off'], { local });
   }
 
   // ---- Settings
@@ -532,7 +498,9 @@ export class Session {
   ): Result {
     switch (plan.kind) {
       case 'set':
-        this.settings.set(plan.name, plan.values);
+        if (plan.scope === 'local' && this.#implicit)
+          this.#o.notice('SET LOCAL can only be used in transaction blocks', 'no_active_sql_transaction');
+        this.settings.set(plan.name, plan.values, { local: plan.scope === 'local' });
         return { kind: 'command', tag: 'SET' };
       case 'reset':
         if (plan.name === undefined) this.settings.resetAll();
@@ -548,17 +516,14 @@ export class Session {
         return {
           kind: 'rows',
           desc: SHOW_ALL,
-          rows: batchOf(
-            [TEXT, TEXT, TEXT],
-            [...this.settings.all()].map((r) => [...r]),
-          ),
+          rows: textBatch([...this.settings.all()]),
           tag: () => 'SHOW',
         };
       case 'discard':
         if (plan.what === 'all' || plan.what === 'plans') this.prepared.clear();
         if (plan.what === 'all') {
           this.settings.resetAll();
-          this.#cursors.clear();
+          this.#cursors.close(undefined);
         }
         return { kind: 'command', tag: `DISCARD ${plan.what.toUpperCase()}` };
       case 'alterSystemSet':
@@ -597,78 +562,21 @@ export class Session {
             'no_active_sql_transaction',
             'DECLARE CURSOR can only be used in transaction blocks',
           );
-        if (this.#cursors.has(plan.name))
-          throw new SqlError('duplicate_cursor', `cursor "${plan.name}" already exists`);
+        this.#cursors.refuseDuplicate(plan.name);
         if (plan.plan.kind === 'subscribe') throw unsupported('SUBSCRIBE');
         const { desc, rows } = await this.#select(plan.plan, statement, params, signal);
-        this.#cursors.set(plan.name, { desc, rows, hold: plan.hold, at: 0, copies: 0 });
+        this.#cursors.declare(plan.name, { desc, rows, hold: plan.hold });
         return { kind: 'command', tag: 'DECLARE CURSOR' };
       }
       case 'fetch': {
-        const c = this.#cursors.get(plan.cursor);
-        if (c === undefined)
-          throw new SqlError('invalid_cursor_name', `cursor "${plan.cursor}" does not exist`);
-        const rows = advance(c, plan.count === 'all' ? Number.POSITIVE_INFINITY : plan.count);
-        return { kind: 'rows', desc: c.desc, rows, tag: (n) => `FETCH ${n}` };
+        const { desc, rows } = this.#cursors.fetch(plan.cursor, plan.count);
+        return { kind: 'rows', desc, rows, tag: (n) => `FETCH ${n}` };
       }
       case 'closeCursor':
-        if (plan.cursor === undefined) this.#cursors.clear();
-        else if (!this.#cursors.delete(plan.cursor))
-          throw new SqlError('invalid_cursor_name', `cursor "${plan.cursor}" does not exist`);
+        this.#cursors.close(plan.cursor);
         return { kind: 'command', tag: 'CLOSE CURSOR' };
     }
   }
-}
-
-const SHOW_CREATE: RelationDesc = textDesc('name', 'create_sql');
-const SHOW_ALL: RelationDesc = textDesc('name', 'setting', 'description');
-
-function textDesc(...names: readonly string[]): RelationDesc {
-  return { columns: names.map((name) => ({ name, type: TEXT, nullable: false })), keys: [] };
-}
-
-/** What SHOW and EXPLAIN answer with, known before they run. */
-function textResult(s: Statement): RelationDesc | undefined {
-  switch (s.kind) {
-    case 'showVariable':
-      return textDesc(s.name);
-    case 'showAll':
-      return SHOW_ALL;
-    case 'showCreate':
-      return SHOW_CREATE;
-    default:
-      return undefined;
-  }
-}
-
-function textRows(column: string, lines: readonly string[], tag: string): Result {
-  return {
-    kind: 'rows',
-    desc: textDesc(column),
-    rows: batchOf(
-      [TEXT],
-      lines.map((l) => [l]),
-    ),
-    tag: () => tag,
-  };
-}
-
-/** The next `n` rows, copies counted one by one. */
-function advance(c: Cursor, n: number): Batch {
-  const parts: Batch[] = [];
-  while (n > 0 && c.at < c.rows.length) {
-    const left = diffAt(c.rows, c.at) - c.copies;
-    const take = Math.min(left, n);
-    const columns = c.rows.columns.map((col) => sliceColumn(col, c.at, c.at + 1));
-    parts.push({ length: 1, columns, times: 0, diffs: take });
-    n -= take;
-    c.copies += take;
-    if (take === left) {
-      c.at++;
-      c.copies = 0;
-    }
-  }
-  return parts.length === 0 ? emptyBatch(c.desc.columns.map((x) => kindOf(x.type))) : concatBatches(parts);
 }
 
 /** A value brought to a parameter's type by an assignment cast. */

@@ -6,8 +6,10 @@ const TABLE: Readonly<Record<string, Setting>> = SETTINGS;
 
 export class Settings {
   readonly #values = new Map<string, string>();
-  /** What SET LOCAL and transactions must put back. */
-  #saved: Map<string, string> | null = null;
+  /** What a rollback puts back. */
+  #saved: Map<string, string | undefined> | null = null;
+  /** What the end of the transaction puts back, as SET LOCAL found it. */
+  readonly #local = new Map<string, string | undefined>();
   readonly #onChange: (reportedName: string, value: string) => void;
 
   constructor(onChange: (reportedName: string, value: string) => void) {
@@ -31,22 +33,30 @@ export class Settings {
       .filter((s) => s !== '');
   }
 
-  /** Undefined values: back to the default. */
-  set(name: string, values: readonly string[] | undefined): void {
+  /** Undefined values: back to the default. `local`: until the transaction ends. */
+  set(name: string, values: readonly string[] | undefined, options: { readonly local?: boolean } = {}): void {
     const key = name.toLowerCase();
     const s = TABLE[key];
     if (s === undefined && !key.includes('.'))
       throw new SqlError('undefined_object', `unrecognized configuration parameter "${name}"`);
-    if (s?.readOnly) throw new SqlError('invalid_parameter_value', `parameter "${name}" cannot be changed`);
-    if (values === undefined) return this.#put(key, undefined);
-    if (values.length !== 1 && s?.list !== true)
-      throw new SqlError('invalid_parameter_value', `SET ${name} takes only one argument`);
-    const value = values.join(', ');
-    this.#put(key, s?.check?.(value) ?? value);
+    const value = values === undefined ? undefined : canonical(name, s, values);
+    if (s?.readOnly === true) {
+      // Clients set what they rely on, whether it is so or not.
+      if (value === undefined || value === s.default) return;
+      throw new SqlError('invalid_parameter_value', `parameter "${name}" cannot be changed`);
+    }
+    if (options.local !== true) this.#local.delete(key);
+    else if (!this.#local.has(key)) this.#local.set(key, this.#values.get(key));
+    this.#put(key, value);
+  }
+
+  /** Of the transaction where it says so, else the session's default for transactions. */
+  effective(name: 'transaction_isolation' | 'transaction_read_only'): string {
+    return this.#values.get(name) ?? this.get(`default_${name}`);
   }
 
   #put(key: string, value: string | undefined): void {
-    if (this.#saved !== null && !this.#saved.has(key)) this.#saved.set(key, this.#values.get(key) ?? '\0');
+    if (this.#saved !== null && !this.#saved.has(key)) this.#saved.set(key, this.#values.get(key));
     if (value === undefined) this.#values.delete(key);
     else this.#values.set(key, value);
     const reported = TABLE[key]?.reported;
@@ -54,18 +64,20 @@ export class Settings {
   }
 
   resetAll(): void {
+    this.#local.clear();
     for (const key of [...this.#values.keys()]) this.#put(key, undefined);
   }
 
-  /** A transaction begins: a rollback puts everything back. */
   begin(): void {
     this.#saved = new Map();
   }
 
+  /** A transaction ends: what it set locally goes, and after a failure what it set at all. */
   end(rollback: boolean): void {
-    const saved = this.#saved;
+    const undo = rollback ? this.#saved : this.#local;
     this.#saved = null;
-    if (rollback && saved !== null) for (const [key, v] of saved) this.#put(key, v === '\0' ? undefined : v);
+    for (const [key, v] of undo ?? []) this.#put(key, v);
+    this.#local.clear();
   }
 
   /** For SHOW ALL. */
@@ -77,4 +89,11 @@ export class Settings {
     for (const [key, s] of Object.entries(TABLE))
       if (s.reported !== undefined) yield [s.reported, this.lookup(key)!];
   }
+}
+
+function canonical(name: string, s: Setting | undefined, values: readonly string[]): string {
+  if (values.length !== 1 && s?.list !== true)
+    throw new SqlError('invalid_parameter_value', `SET ${name} takes only one argument`);
+  const value = values.join(', ');
+  return s?.check?.(value) ?? value;
 }

@@ -79,7 +79,12 @@ class WireSession implements BackendSession {
       user: startup.user,
       database: startup.database,
       sessionId: startup.pid,
-      notice: (message) => client.notice({ severity: 'NOTICE', code: 'successful_completion', message }),
+      notice: (message, warning) =>
+        client.notice({
+          severity: warning === undefined ? 'NOTICE' : 'WARNING',
+          code: warning ?? 'successful_completion',
+          message,
+        }),
       onSetting: (name, value) => client.parameterStatus(name, value),
     });
     const { settings } = this.#session;
@@ -111,7 +116,10 @@ class WireSession implements BackendSession {
   async *simple(text: string): AsyncIterable<Outcome> {
     const statements = parseStatements(text);
     if (statements.length === 0) yield { kind: 'empty' };
-    for (const { statement } of statements) yield this.#outcome(await this.#session.execute(statement), []);
+    for (const [i, { statement }] of statements.entries()) {
+      const more = i < statements.length - 1;
+      yield this.#outcome(await this.#session.execute(statement, undefined, { more }), []);
+    }
   }
 
   async parse({ name, text, paramOids }: ParseRequest): Promise<void> {

@@ -111,6 +111,11 @@ export const SETTINGS = {
     doc: 'of new transactions',
     check: isolation,
   },
+  default_transaction_read_only: {
+    default: 'off',
+    doc: 'whether new transactions may write',
+    check: boolean('default_transaction_read_only'),
+  },
   extra_float_digits: { default: '1', doc: 'kept for clients; floats print shortest exactly' },
   integer_datetimes: {
     default: 'on',
