@@ -27,6 +27,7 @@ import type { Shard } from '../persist/shard.ts';
 import type { Fence, ShardSchema } from '../persist/shard-types.ts';
 import type { Shards } from '../persist/shards.ts';
 import type { Batch } from '../repr/batch.ts';
+import { batchOf } from '../repr/rows.ts';
 import { kindOf, type Row, TYPES, type TypeName } from '../repr/types.ts';
 import { Collections } from '../storage/collections.ts';
 import type { FileReader } from '../storage/file-source.ts';
@@ -34,7 +35,6 @@ import { GroupCommit, type WriteRequest } from '../storage/group-commit.ts';
 import { TimestampOracle } from '../storage/timestamp-oracle.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 import { ReplicaSupervisor } from './replica-supervisor.ts';
-import { batchOf } from './rows.ts';
 
 export interface EnvironmentOptions {
   readonly stores: { readonly durable: Shards; readonly memory: Shards };
@@ -401,7 +401,7 @@ function builtinUpdates(prepared: readonly PreparedRows[]): ReadonlyMap<string, 
     [...byTable].map(([name, { rows, diffs }]) => {
       const table = TABLES.get(name)!;
       const types = table.columns.map((c) => c.type);
-      return [builtinShard(systemId(table.number)), [batchOf(types, rows, diffs)]];
+      return [builtinShard(systemId(table.number)), [batchOf(types, rows, { diffs })]];
     }),
   );
 }

@@ -14,6 +14,7 @@ import { columnsOf, type Mir } from '../plan/mir.ts';
 import { fastPath as indexRead } from '../plan/peek.ts';
 import type { QueryPlan } from '../plan/plan-query.ts';
 import { type Batch, consolidate } from '../repr/batch.ts';
+import { batchOf } from '../repr/rows.ts';
 import type { RelationDesc, Row } from '../repr/types.ts';
 import { EMPTY, type Timestamp } from '../time/timestamp.ts';
 import {
@@ -26,7 +27,6 @@ import {
 } from './dataflows.ts';
 import { dataflowContext } from './ddl/create.ts';
 import { type Environment, SYSTEM_CLUSTER } from './environment.ts';
-import { batchOf } from './rows.ts';
 
 export interface QueryOptions {
   /** The session's cluster; undefined: it names none that exists. */
@@ -92,7 +92,7 @@ function constantRows(plan: QueryPlan): Batch {
     batchOf(
       types,
       mir.rows.map((r) => r.row),
-      mir.rows.map((r) => r.diff),
+      { diffs: mir.rows.map((r) => r.diff) },
     ),
   );
   return projected(orderAndCut(rows, types, finishing), finishing.project);

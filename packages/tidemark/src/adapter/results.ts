@@ -1,8 +1,8 @@
 /** What a statement answers: rows, or a command's tag; and the shapes of what SHOW answers. */
 import type { Batch } from '../repr/batch.ts';
+import { batchOf } from '../repr/rows.ts';
 import { type RelationDesc, type } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
-import { batchOf } from './rows.ts';
 
 const TEXT = type('text');
 

@@ -3,9 +3,9 @@
  * with fuel.
  */
 import { type Batch, gatherBatch } from '../repr/batch.ts';
-import { type Column, ColumnBuilder, gather } from '../repr/column.ts';
-import { pushDatum } from '../repr/format.ts';
-import { kindOf, type Row, type SqlType } from '../repr/types.ts';
+import { type Column, gather } from '../repr/column.ts';
+import { columnsOfRows } from '../repr/rows.ts';
+import type { Row, SqlType } from '../repr/types.ts';
 import {
   type ArrangedBatch,
   type ArrangementSpec,
@@ -22,9 +22,7 @@ export interface KeyLookup {
 }
 
 export function keyLookup(types: readonly SqlType[], keys: readonly Row[]): KeyLookup {
-  const builders = types.map((t) => new ColumnBuilder(kindOf(t), keys.length));
-  for (const key of keys) for (const [k, t] of types.entries()) pushDatum(t, builders[k]!, key[k]!);
-  return { columns: builders.map((b) => b.finish()), count: keys.length };
+  return { columns: columnsOfRows(types, keys), count: keys.length };
 }
 
 export class IndexScan {

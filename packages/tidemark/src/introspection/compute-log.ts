@@ -7,9 +7,8 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Batch } from '../repr/batch.ts';
-import { ColumnBuilder } from '../repr/column.ts';
-import { pushDatum } from '../repr/format.ts';
-import { kindOf, type Row } from '../repr/types.ts';
+import { batchOf } from '../repr/rows.ts';
+import type { Row } from '../repr/types.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
 import { Demux, instantMicros, PEEK_TYPES, type PeekType } from './demux.ts';
 import { EventRing, NO_TIME, SideTable } from './events.ts';
@@ -214,20 +213,10 @@ export class ComputeLog {
       meta.get(u.relation)!.diffs.push(u.diff);
     }
     const batches = new Map<LogName, Batch>();
-    for (const [name, rows] of byLog) batches.set(name, packRows(name, rows, meta.get(name)!));
+    for (const [name, rows] of byLog) {
+      const types = logDesc(name).columns.map((c) => c.type);
+      batches.set(name, batchOf(types, rows, meta.get(name)!));
+    }
     return { batches, frontier: this.now() };
   }
-}
-
-/** The packer of a log relation, derived from its literal. */
-function packRows(name: LogName, rows: readonly Row[], meta: { times: number[]; diffs: number[] }): Batch {
-  const types = logDesc(name).columns.map((c) => c.type);
-  const builders = types.map((t) => new ColumnBuilder(kindOf(t), rows.length));
-  for (const row of rows) for (let k = 0; k < types.length; k++) pushDatum(types[k]!, builders[k]!, row[k]!);
-  return {
-    length: rows.length,
-    columns: builders.map((b) => b.finish()),
-    times: new Float64Array(meta.times),
-    diffs: new Float64Array(meta.diffs),
-  };
 }

@@ -11,10 +11,10 @@ import { isEvalError, sqlErrorOf } from '../expr/eval-error.ts';
 import type { AccumulatorState, EvalContext } from '../expr/functions.ts';
 import { aggregateById, tableFunctionById } from '../expr/registry.ts';
 import type { AggregateExpr, OrderKey, ScalarExpr } from '../expr/scalar.ts';
-import { ColumnBuilder } from '../repr/column.ts';
 import { datumComparator } from '../repr/compare.ts';
-import { datumAt, pushDatum } from '../repr/datum.ts';
+import { datumAt } from '../repr/datum.ts';
 import { addNumeric, type Numeric, numericFromBig } from '../repr/numeric.ts';
+import { columnsOfRows } from '../repr/rows.ts';
 import { type Datum, kindOf, type Row, type SqlType } from '../repr/types.ts';
 import type { RowSetFinishing } from './lir.ts';
 import { columnsOf, type Mir } from './mir.ts';
@@ -238,11 +238,10 @@ function aggregate(a: AggregateExpr, rows: readonly Row[], value: (e: ScalarExpr
       .reduce<Datum>((best, v) => (best === null || sign * compare(v, best) < 0 ? v : best), null);
   }
   if (calls.length === 0 && def.nullable) return null;
-  const columns = argTypes.map((t, k) => {
-    const builder = new ColumnBuilder(kindOf(t), calls.length);
-    for (const c of calls) pushDatum(t, builder, c.args[k]);
-    return builder.finish();
-  });
+  const columns = columnsOfRows(
+    argTypes,
+    calls.map((c) => c.args),
+  );
   const indices = Int32Array.from(calls, (_, i) => i);
   return plan.finish({ length: calls.length, column: (k) => columns[k], indices, argTypes, type: a.type });
 }

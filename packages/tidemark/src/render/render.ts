@@ -48,7 +48,8 @@ import type { Batch } from '../repr/batch.ts';
 import type { Column } from '../repr/column.ts';
 import { ColumnBuilder } from '../repr/column.ts';
 import { comparator } from '../repr/compare.ts';
-import { datumAt, pushDatum } from '../repr/format.ts';
+import { datumAt } from '../repr/format.ts';
+import { batchOf } from '../repr/rows.ts';
 import { type Datum, kindOf, type SqlType } from '../repr/types.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 import { lowerAggregates } from './aggregates.ts';
@@ -130,7 +131,16 @@ class Renderer {
 
 const RENDER: { readonly [K in LirOp]: RenderNode<Extract<Lir, { op: K }>> } = {
   Constant: (r, n: LirConstant) => {
-    const oks = 'error' in n.rows ? [] : [constantBatch(n.types, n.rows)];
+    const oks =
+      'error' in n.rows
+        ? []
+        : [
+            batchOf(
+              n.types,
+              n.rows.map((r) => r.row),
+              { diffs: n.rows.map((r) => r.diff) },
+            ),
+          ];
     const errs = 'error' in n.rows ? [errorBatch(encodeEvalError(n.rows.error))] : [];
     const { scope, context } = r;
     const at = (batches: readonly Batch[]): Stream<Batch> =>
@@ -303,21 +313,6 @@ function place(
   let v = 0;
   for (let c = 0; c < column && c < arity; c++) if (!key.includes(c)) v++;
   return { from: side, column: v };
-}
-
-function constantBatch(
-  types: readonly SqlType[],
-  rows: readonly { row: readonly Datum[]; diff: number }[],
-): Batch {
-  const builders = types.map((t) => new ColumnBuilder(kindOf(t), rows.length));
-  for (const { row } of rows)
-    for (let k = 0; k < types.length; k++) pushDatum(types[k]!, builders[k]!, row[k]!);
-  return {
-    length: rows.length,
-    columns: builders.map((b) => b.finish()),
-    times: 0,
-    diffs: Float64Array.from(rows, (r) => r.diff),
-  };
 }
 
 function errorBatch(bytes: Uint8Array): Batch {

@@ -10,7 +10,6 @@
 import type { Environment } from '../adapter/environment.ts';
 import { lifecycleEvents } from '../adapter/lifecycle-feed.ts';
 import { describeLate, type Late, readiness } from '../adapter/readiness.ts';
-import { expandedRows } from '../adapter/rows.ts';
 import { type Result, Session } from '../adapter/session.ts';
 import type { Logger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
@@ -18,6 +17,7 @@ import { type OpenedEnvironment, openEnvironment } from '../host/open-environmen
 import type { LifecycleStage } from '../introspection/lifecycle.ts';
 import { SqlArray, SqlList } from '../repr/array.ts';
 import { parseText, textOf } from '../repr/format.ts';
+import { expandedRows } from '../repr/rows.ts';
 import { type Datum, type SqlType, typeToString } from '../repr/types.ts';
 import { parseStatements } from '../sql/parse.ts';
 

@@ -5,7 +5,6 @@
  */
 import { startEnvironment } from '../adapter/boot.ts';
 import type { Environment } from '../adapter/environment.ts';
-import { expandedRows } from '../adapter/rows.ts';
 import { type Result, Session } from '../adapter/session.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
@@ -17,6 +16,7 @@ import { MemoryBlob } from '../persist/blob.ts';
 import { MemoryConsensus } from '../persist/consensus.ts';
 import { Shards } from '../persist/shards.ts';
 import { textOf } from '../repr/format.ts';
+import { expandedRows } from '../repr/rows.ts';
 import { parseStatements } from '../sql/parse.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { SeededReplica } from './seeded-replica.ts';

@@ -12,7 +12,6 @@
  */
 import { startEnvironment } from '../adapter/boot.ts';
 import type { Environment } from '../adapter/environment.ts';
-import { expandedRows } from '../adapter/rows.ts';
 import { Session } from '../adapter/session.ts';
 import { AssertionError, assert } from '../base/assert.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
@@ -25,6 +24,7 @@ import { MemoryBlob } from '../persist/blob.ts';
 import { MemoryConsensus } from '../persist/consensus.ts';
 import { consensusKey } from '../persist/log.ts';
 import { Shards } from '../persist/shards.ts';
+import { expandedRows } from '../repr/rows.ts';
 import type { Datum } from '../repr/types.ts';
 import { parseStatements } from '../sql/parse.ts';
 import { HeldBlob, HeldConsensus } from './held-stores.ts';
