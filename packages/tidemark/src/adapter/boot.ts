@@ -64,8 +64,7 @@ async function openShards(env: Environment): Promise<void> {
   }
   if (join.length > 0) await env.group.write({ join });
   // Left by creations and drops that a crash cut short. Objects that could not be loaded keep theirs.
-  for (const id of await durable.list())
-    if (!known.has(id) && !env.quarantined.has(id)) await durable.remove(id);
+  await durable.sweep(known.union(env.quarantined));
 }
 
 /** The load was cut short: it begins anew, what was staged is collected as garbage. */

@@ -48,6 +48,8 @@ export interface ShardSourceOptions {
 
 /** Reads under way on one worker: one decodes while the next is fetched. */
 const CONCURRENT_READS = 2;
+/** A hold moves when it can move this far: every move is a transaction. */
+const HOLD_STEP_MS = 5000;
 /** With so many rows waiting downstream, no further part is fetched. */
 const BACKLOG_ROWS = 262_144;
 
@@ -105,9 +107,21 @@ class Lister {
   }
 
   async run(): Promise<void> {
-    const { shards, shardId, until, onRows } = this.#o;
-    const shard = await shards.open(shardId);
-    const asOf = this.#o.asOf ?? shard.since;
+    const shard = await this.#o.shards.open(this.#o.shardId);
+    if (this.#o.asOf !== undefined) return this.#follow(shard, this.#o.asOf, () => undefined);
+    // What is read for itself nobody else holds: the shard may compact past a reader that is slow.
+    const hold = await shard.hold();
+    try {
+      await this.#follow(shard, hold.since, (frontier) => {
+        if (frontier > hold.since + HOLD_STEP_MS) void hold.downgrade(frontier - 1).catch(() => undefined);
+      });
+    } finally {
+      await hold.release().catch(() => undefined);
+    }
+  }
+
+  async #follow(shard: Shard, asOf: Timestamp, passed: (frontier: Frontier) => void): Promise<void> {
+    const { until, onRows } = this.#o;
     // Nothing comes before it; operators absorb the snapshot as it arrives only once they know that.
     if (asOf > 0) this.#advance(asOf);
     const listing = await shard.snapshot(asOf, { signal: this.#signal });
@@ -127,6 +141,7 @@ class Lister {
         this.#announce(step.parts, step.lower);
         this.#advance(step.upper);
         if (step.parts.length > 0) await this.#allRead(step.upper);
+        passed(step.upper);
       }
     } finally {
       listen.close();

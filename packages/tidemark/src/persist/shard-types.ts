@@ -131,6 +131,8 @@ export interface ShardInfo {
   readonly takenOverAt: Frontier;
   readonly batches: readonly ShardBatch[];
   readonly holds: readonly { readonly holdId: string; readonly since: Timestamp }[];
+  /** Keys of blobs that wait to be deleted. */
+  readonly garbage: readonly string[];
   readonly rows: number;
   readonly bytes: number;
 }

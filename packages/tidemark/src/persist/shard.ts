@@ -93,6 +93,7 @@ export class Shard {
       takenOverAt: s.takenOverAt,
       batches: s.batches,
       holds: [...s.holds].map(([holdId, h]) => ({ holdId, since: h.since })),
+      garbage: [...s.garbage.keys()],
       rows: parts.reduce((n, p) => n + p.rows, 0),
       bytes: parts.reduce((n, p) => n + p.bytes, 0),
     };

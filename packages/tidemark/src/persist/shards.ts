@@ -20,6 +20,7 @@ import {
   ShardLog,
   WRITE_TRIES,
 } from './log.ts';
+import { collectOrphans } from './maintain.ts';
 import { unknownOutcome } from './outcome.ts';
 import type { PartCodec } from './part.ts';
 import { MemoryPins, type Pins } from './pins.ts';
@@ -157,6 +158,20 @@ export class Shards {
     // Whoever waits for it looks, and finds it gone.
     this.#ctx.watch.publish([{ shardId, seqno: Number.MAX_SAFE_INTEGER, upper: EMPTY }]);
     for (const key of await this.#ctx.blob.list(`${shardId}/`)) await this.#ctx.blob.delete(key);
+  }
+
+  /**
+   * Removes the shards that `keep` does not name, and deletes every blob that no state names: what a crash cut short left
+   * behind. For a start, while no other thread or process stages.
+   */
+  async sweep(keep: ReadonlySet<string>): Promise<void> {
+    for (const id of await this.list()) if (!keep.has(id)) await this.remove(id);
+    const blobs = Map.groupBy(await this.#ctx.blob.list(''), (key) => key.slice(0, key.indexOf('/')));
+    for (const [id, keys] of blobs) {
+      const shard = await this.open(id);
+      if (shard !== null) await collectOrphans(this.#ctx, shard.log, 0);
+      else for (const key of keys) await this.#ctx.blob.delete(key);
+    }
   }
 
   /** The updates of a part of any shard. The caller owns their buffers. */
