@@ -209,6 +209,7 @@ test('a cancelled load ends its thread before it rejects', async () => {
       origin,
       desc,
       async () => {
+        assert.ok(threads() > 0, 'a thread that lives is seen');
         if (++batches === 2) stop.abort();
       },
       stop.signal,

@@ -38,6 +38,8 @@ export function inFile(path: string, place: string, error: unknown): unknown {
 
 /** Rows in one batch at most, where the caller does not say. */
 export const MAX_BATCH_ROWS = 131_072;
+/** A batch of long rows is cut at about so many bytes of the file: two of them must fit in memory anywhere. */
+export const BATCH_BYTES: number = 1 << 26;
 
 /** What decoders yield. Times are for the reader of the file to give. */
 export interface Decoded {

@@ -184,7 +184,8 @@ function timestamp(type: SqlType): CellParser {
       gap === 32 || gap === 84
         ? isoDays(bytes, from) * 86_400e6 + clockMicros(bytes, from + 11, to)
         : Number.NaN;
-    if (!Number.isNaN(micros)) out.pushI64Number(micros);
+    // Before 1685 and after 2255 a microsecond is less than a double can tell.
+    if (Number.isSafeInteger(micros)) out.pushI64Number(micros);
     else slow(bytes, from, to, out);
   };
 }

@@ -48,6 +48,7 @@ const DOUBLE_DIGITS = 17;
 /** The types that a number's text can be. */
 export function numberTypes(text: string): TypeSet {
   if (INTEGER.test(text)) {
+    if (text.length <= 18) return INT | FLOAT | NUMERIC;
     const v = BigInt(text);
     return v >= INT_RANGE.int8.min && v <= INT_RANGE.int8.max ? INT | FLOAT | NUMERIC : NUMERIC;
   }

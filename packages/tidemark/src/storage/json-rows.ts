@@ -15,7 +15,14 @@ import { ColumnBuilder } from '../repr/column.ts';
 import { canonicalJson } from '../repr/json.ts';
 import { decodeUtf8, encodeUtf8 } from '../repr/text.ts';
 import { type ColumnDesc, kindOf, type RelationDesc, type SqlType, type } from '../repr/types.ts';
-import { type ByteSource, type Decoded, fileMessage, inFile, MAX_BATCH_ROWS } from './byte-source.ts';
+import {
+  BATCH_BYTES,
+  type ByteSource,
+  type Decoded,
+  fileMessage,
+  inFile,
+  MAX_BATCH_ROWS,
+} from './byte-source.ts';
 import { type CellParser, cellParser, checkText } from './cell-parser.ts';
 import type { FileDescription } from './file-source.ts';
 import { ANY_TYPE, BOOL_TYPES, inferredType, numberTypes, type TypeSet } from './infer.ts';
@@ -178,11 +185,14 @@ export function* readJson(
   const objects = new Objects(source);
   const rows = new RowBuilder(source.path, desc);
   let rowsRead = 0;
+  let bytesRead = 0;
   while (objects.next()) {
     rows.push(objects.scanner);
-    if (rows.length === maxRows) {
-      rowsRead += maxRows;
-      yield { batch: rows.finish(), progress: { rowsRead, bytesRead: objects.scanner.consumed } };
+    const { consumed } = objects.scanner;
+    if (rows.length === maxRows || consumed - bytesRead >= BATCH_BYTES) {
+      rowsRead += rows.length;
+      bytesRead = consumed;
+      yield { batch: rows.finish(), progress: { rowsRead, bytesRead } };
     }
   }
   rowsRead += rows.length;

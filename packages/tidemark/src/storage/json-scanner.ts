@@ -254,27 +254,29 @@ export function jsonKind(b: Uint8Array, from: number, to: number): JsonKind {
   throw jsonError(`invalid token "${new TextDecoder().decode(b.subarray(from, Math.min(to, from + 40)))}"`);
 }
 
-const isDigit = (c: number | undefined): boolean => c !== undefined && c >= 48 && c <= 57;
+/** Past the digits at `p`. */
+function skipDigits(b: Uint8Array, p: number, to: number): number {
+  while (p < to && b[p]! >= 48 && b[p]! <= 57) p++;
+  return p;
+}
 
 /** JSON's grammar of numbers, which is narrower than SQL's. */
 function isNumber(b: Uint8Array, from: number, to: number): boolean {
-  let p = from;
-  const digits = (): boolean => {
-    const start = p;
-    while (p < to && isDigit(b[p])) p++;
-    return p > start;
-  };
-  if (b[p] === 45) p++;
-  if (b[p] === 48) p++;
-  else if (!digits()) return false;
+  let p = b[from] === 45 ? from + 1 : from;
+  const whole = p;
+  p = skipDigits(b, p, to);
+  if (p === whole || (b[whole] === 48 && p > whole + 1)) return false;
   if (p < to && b[p] === 46) {
-    p++;
-    if (!digits()) return false;
+    const fraction = p + 1;
+    p = skipDigits(b, fraction, to);
+    if (p === fraction) return false;
   }
   if (p < to && (b[p]! | 32) === 101) {
     p++;
     if (b[p] === 43 || b[p] === 45) p++;
-    if (!digits()) return false;
+    const exponent = p;
+    p = skipDigits(b, exponent, to);
+    if (p === exponent) return false;
   }
   return p === to;
 }
