@@ -1,9 +1,11 @@
 /** The whole engine through the clients that people use: node-postgres, its cursors and pools, postgres.js. */
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import pg from 'pg';
 import Cursor from 'pg-cursor';
 import postgres from 'postgres';
+import { send } from '../packages/tidemark/src/pgwire/wire-client.fixture.ts';
 import { connection, errorOf, rowsOf, wireDatabase } from './support/wire-database.ts';
 
 const db = await wireDatabase();
@@ -154,15 +156,11 @@ describe('node-postgres', () => {
     await c.query('insert into stuck2 values (1)');
     const [[pid]] = (await rowsOf(c, 'select pg_backend_pid()')) as [[number]];
     const waiting = errorOf(c.query('select * from stuck3'));
-    const cancel = new pg.Client(connection(db.port));
-    // The request as node-postgres's own cancel sends it: on a connection of its own, with the first one's key.
-    const key = c as unknown as { processID: number; secretKey: number };
+    const key = c as unknown as { readonly processID: number; readonly secretKey: number };
     assert.equal(key.processID, pid);
-    const raw = (
-      cancel as unknown as { connection: pg.Connection & { cancel(id: number, key: number): void } }
-    ).connection;
-    raw.connect(db.port, '127.0.0.1');
-    raw.on('connect', () => raw.cancel(key.processID, key.secretKey));
+    const secret = Buffer.alloc(4);
+    secret.writeInt32BE(key.secretKey);
+    connect(db.port, '127.0.0.1').end(send.cancel(key.processID, secret));
     const error = await waiting;
     assert.deepEqual([error.code, error.message], ['57014', 'canceling statement due to user request']);
     await c.query("set statement_timeout = '50ms'");

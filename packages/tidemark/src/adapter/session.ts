@@ -13,7 +13,7 @@ import type { SelectPlan } from '../plan/statement/plan.ts';
 import { describeStatement, type Plan, planStatement, type StatementContext } from '../plan/statement.ts';
 import { findCast } from '../repr/casts.ts';
 import { DEFAULT_FORMAT } from '../repr/format.ts';
-import type { Datum, RelationDesc, SqlType } from '../repr/types.ts';
+import { type Datum, type RelationDesc, type SqlType, sameType } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
 import { askCatalog, lowerCatalogCalls } from './catalog-functions.ts';
 import { Cursors } from './cursors.ts';
@@ -158,12 +158,12 @@ export class Session {
 
   /**
    * Runs a statement; outside a transaction block it is a transaction of its own. `more`: others of the same text follow, and
-   * writes of literal rows that follow each other in it become durable together.
+   * writes of literal rows that follow each other in it become durable together. `described`: the columns that the client was told.
    */
   async execute(
     statement: Statement,
     params?: { readonly types: readonly SqlType[]; readonly values: readonly Datum[] },
-    options: { readonly more?: boolean } = {},
+    options: { readonly more?: boolean; readonly described?: RelationDesc | undefined } = {},
   ): Promise<Result> {
     this.#refuseInFailed(statement);
     const abort = new AbortController();
@@ -179,6 +179,7 @@ export class Session {
       if (this.#transaction === null) this.#begin(false);
       const more = params === undefined ? {} : { paramTypes: params.types, paramValues: params.values };
       const plan = planStatement(statement, this.#context(more));
+      refuseChange(options.described, plan);
       const joins = plan?.kind === 'insert' && !readsBeforeWriting(plan);
       const pending = this.#implicit && this.#transaction!.writes.size > 0;
       if (pending && !joins) {
@@ -546,7 +547,9 @@ export class Session {
       return assigned(v, a.type, p.paramTypes[i]!);
     });
     const params = { paramTypes: p.paramTypes, paramValues: values };
-    return this.#run(planStatement(p.statement, this.#context(params)), p.statement, params, signal);
+    const again = planStatement(p.statement, this.#context(params));
+    refuseChange(p.result, again);
+    return this.#run(again, p.statement, params, signal);
   }
 
   async #cursorStatement(
@@ -577,6 +580,21 @@ export class Session {
         return { kind: 'command', tag: 'CLOSE CURSOR' };
     }
   }
+}
+
+/** The catalog may have changed since a statement was described. */
+function refuseChange(described: RelationDesc | undefined, plan: Plan | undefined): void {
+  const now =
+    plan?.kind === 'select'
+      ? plan.query.desc
+      : plan?.kind === 'insert' || plan?.kind === 'update' || plan?.kind === 'delete'
+        ? plan.returning?.desc
+        : undefined;
+  if (described === undefined || now === undefined) return;
+  const same =
+    now.columns.length === described.columns.length &&
+    now.columns.every((c, i) => sameType(c.type, described.columns[i]!.type));
+  if (!same) throw new SqlError('feature_not_supported', 'cached plan must not change result type');
 }
 
 /** A value brought to a parameter's type by an assignment cast. */

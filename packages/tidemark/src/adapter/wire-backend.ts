@@ -206,7 +206,8 @@ class WireSession implements BackendSession {
     const p = this.#portal(name);
     if (p.outcome !== undefined) return p.outcome;
     if (p === EMPTY_PORTAL) return { kind: 'empty' };
-    const result = await this.#session.execute(p.statement, { types: p.paramTypes, values: p.params });
+    const params = { types: p.paramTypes, values: p.params };
+    const result = await this.#session.execute(p.statement, params, { described: p.result });
     const outcome = this.#outcome(result, p.formats);
     p.outcome = outcome.kind === 'rows' ? outcome : undefined;
     return outcome;
