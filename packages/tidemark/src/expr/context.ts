@@ -1,7 +1,7 @@
 /** The session's facts in the form that the value formats take them. */
 import { SqlError } from '../base/error.ts';
 import type { FormatContext } from '../repr/format.ts';
-import { timeZone } from '../repr/time-zone.ts';
+import { type TimeZone, timeZone } from '../repr/time-zone.ts';
 import type { EvalContext, SessionFacts } from './functions.ts';
 
 const known = new WeakMap<EvalContext, FormatContext>();
@@ -14,6 +14,8 @@ export function formatContext(context: EvalContext): FormatContext {
   }
   return f;
 }
+
+export const zoneOf = (context: EvalContext): TimeZone => formatContext(context).timeZone;
 
 /** Functions of the session stand only where a session asks. */
 export function sessionOf(context: EvalContext, what: string): SessionFacts {

@@ -6,14 +6,14 @@ import { SqlError } from '../base/error.ts';
 import type { SqlArray, SqlList } from '../repr/array.ts';
 import { type Column, ColumnBuilder } from '../repr/column.ts';
 import { isInfinite } from '../repr/datetime.ts';
+import { addToTimestamp, addToTimestamptz } from '../repr/datetime-functions.ts';
 import { pushDatum } from '../repr/datum.ts';
 import type { Interval } from '../repr/interval.ts';
 import { jsonElements, jsonEntries, jsonScalarText, jsonTypeof } from '../repr/json.ts';
 import { addNumeric, compareNumeric, type Numeric, numericFromInt } from '../repr/numeric.ts';
 import { type Datum, kindOf, type Row, type SqlType, type } from '../repr/types.ts';
-import { formatContext } from './context.ts';
+import { zoneOf } from './context.ts';
 import { splitText } from './functions/arrays.ts';
-import { addToTimestamp, addToTimestamptz } from './functions/datetime-arithmetic.ts';
 import { regexpMatches, regexpSplit } from './functions/pattern.ts';
 import {
   CHUNK_ROWS,
@@ -187,9 +187,8 @@ const instants: TableFunctionDef[] = (['timestamp', 'timestamptz'] as const).map
     () => [col('generate_series', type(t))],
     ([a, b, s], _, context) => {
       if (t === 'timestamp') return instantSeries(a as bigint, b as bigint, s as Interval, addToTimestamp);
-      const { timeZone } = formatContext(context);
       return instantSeries(a as bigint, b as bigint, s as Interval, (v, i) =>
-        addToTimestamptz(v, i, timeZone),
+        addToTimestamptz(v, i, zoneOf(context)),
       );
     },
     'Instants from a start to a stop.',

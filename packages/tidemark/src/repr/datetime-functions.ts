@@ -3,7 +3,7 @@
  * take and give what columns hold (µs as bigint or safe integer, days as number) and know PostgreSQL's rules for
  * months of different lengths, years BC, ISO weeks, and days of 23 or 25 hours.
  */
-import { SqlError } from '../base/error.ts';
+import { SqlError, unsupported } from '../base/error.ts';
 import {
   type Civil,
   checkDate,
@@ -22,6 +22,7 @@ import {
   offsetOf,
   TIMESTAMP_INFINITY,
   TIMESTAMP_NEG_INFINITY,
+  timestampOutOfRange,
   toMoment,
 } from './datetime.ts';
 import {
@@ -59,6 +60,8 @@ const FIELDS: Readonly<Record<string, string>> = {
   doy: 'doy',
   isoyear: 'isoyear',
   julian: 'julian',
+  j: 'julian',
+  jd: 'julian',
   epoch: 'epoch',
   timezone: 'timezone',
   timezone_h: 'timezone_hour',
@@ -68,15 +71,16 @@ const FIELDS: Readonly<Record<string, string>> = {
 };
 
 /** The field that a word names in `extract` and `date_trunc` (`secs`, `MONTH`, `doy`); undefined if it names none. */
-export function fieldOf(word: string): string | undefined {
+function fieldOf(word: string): string | undefined {
   const w = word.toLowerCase();
   const unit = unitOf(w) ?? w;
   return Object.hasOwn(FIELDS, unit) ? FIELDS[unit] : unitOf(w);
 }
 
-type FieldType = Extract<TypeName, 'date' | 'time' | 'timestamp' | 'timestamptz' | 'interval'>;
+/** The types that have fields. */
+export type FieldType = Extract<TypeName, 'date' | 'time' | 'timestamp' | 'timestamptz' | 'interval'>;
 
-export const unknownField = (word: string, type: FieldType): SqlError =>
+const unknownField = (word: string, type: FieldType): SqlError =>
   new SqlError(
     'invalid_parameter_value',
     `unit "${word.toLowerCase()}" not recognized for type ${TYPES[type].sqlName}`,
@@ -292,14 +296,6 @@ export function truncTimestamp(word: string, t: Micros): bigint {
   return isInfinite(t) ? infinite(t) : fromMoment(m.days, m.micros);
 }
 
-/** The kernel form: `field` from `fieldOf`, safe integers in and out; undefined for a field that cannot be cut to. */
-export function truncMicros(field: string, t: number): number | undefined {
-  const unit = field === 'day' ? MICROS_PER_DAY : CLOCK_UNITS[field];
-  if (unit !== undefined) return Math.floor(t / unit) * unit;
-  const m = truncMoment(field, toMoment(t));
-  return m === undefined ? undefined : m.days * MICROS_PER_DAY;
-}
-
 export function truncTimestamptz(word: string, t: Micros, zone: TimeZone): bigint {
   const field = fieldOf(word);
   if (field === undefined) throw unknownField(word, 'timestamptz');
@@ -368,7 +364,7 @@ export function addDays(days: number, n: number): number {
 
 /** `timestamp - timestamp`: days and a time, no months. */
 export function diffTimestamps(a: Micros, b: Micros): Interval {
-  if (isInfinite(a) || isInfinite(b)) throw new SqlError('datetime_field_overflow', 'interval out of range');
+  if (isInfinite(a) || isInfinite(b)) throw unsupported('infinite intervals');
   const x = toMoment(a);
   const y = toMoment(b);
   return justifyHours(new Interval(0, x.days - y.days, x.micros - y.micros));
@@ -398,20 +394,44 @@ export function age(a: Moment, b: Moment): Interval {
 /** `date_bin(stride, t, origin)`. */
 export function binTimestamp(stride: Interval, t: Micros, origin: Micros): bigint {
   if (isInfinite(t)) return infinite(t);
+  if (isInfinite(origin)) throw new SqlError('datetime_field_overflow', 'origin out of range');
   if (stride.months !== 0)
     throw new SqlError(
       'feature_not_supported',
       'timestamps cannot be binned into intervals containing months or years',
     );
-  if (isInfinite(origin)) throw new SqlError('datetime_field_overflow', 'origin out of range');
   const step = BigInt(stride.days) * BigInt(MICROS_PER_DAY) + BigInt(stride.micros);
   if (step <= 0n) throw new SqlError('datetime_field_overflow', 'stride must be greater than zero');
   const diff = BigInt(t) - BigInt(origin);
   const rest = diff % step;
-  return BigInt(origin) + diff - rest - (rest < 0n ? step : 0n);
+  const { days, micros } = toMoment(BigInt(origin) + diff - rest - (rest < 0n ? step : 0n));
+  return fromMoment(days, micros);
 }
 
 // --- construction
+
+/** A date as the timestamp of its midnight. */
+export function midnight(days: number): bigint {
+  if (days === DATE_INFINITY) return TIMESTAMP_INFINITY;
+  return days === DATE_NEG_INFINITY ? TIMESTAMP_NEG_INFINITY : fromMoment(days, 0);
+}
+
+/** `date + time`. */
+export function dateAtTime(days: number, micros: number): bigint {
+  const m = midnight(days);
+  return isInfinite(m) ? m : fromMoment(days, micros);
+}
+
+/** `to_timestamp(seconds)`: seconds since 1970. */
+export function fromEpoch(seconds: number): bigint {
+  if (Number.isNaN(seconds)) throw new SqlError('datetime_field_overflow', 'timestamp cannot be NaN');
+  if (!Number.isFinite(seconds)) return infinite(seconds);
+  const whole = Math.floor(seconds);
+  const days = Math.floor(whole / 86400);
+  if (Math.abs(days) > 110_000_000) throw timestampOutOfRange();
+  const rest = Math.round((seconds - whole) * MICROS_PER_SECOND);
+  return fromMoment(days, (whole - days * 86400) * MICROS_PER_SECOND + rest);
+}
 
 const pad2 = (n: number): string => String(n).padStart(2, '0');
 
@@ -435,11 +455,4 @@ export function makeTime(hour: number, minute: number, second: number): number {
       `time field value out of range: ${hour}:${pad2(minute)}:${String(second).padStart(2, '0')}`,
     );
   return micros;
-}
-
-export function makeTimestamp(
-  date: { readonly year: number; readonly month: number; readonly day: number },
-  time: { readonly hour: number; readonly minute: number; readonly second: number },
-): bigint {
-  return fromMoment(makeDate(date.year, date.month, date.day), makeTime(time.hour, time.minute, time.second));
 }

@@ -7,7 +7,6 @@ import { numberKernel } from './cast-kernels.ts';
 import { castAllowed, castColumn, findCast } from './casts.ts';
 import { ColumnBuilder } from './column.ts';
 import { civilFromDays, daysFromCivil } from './datetime.ts';
-import { truncMicros, truncTimestamp } from './datetime-functions.ts';
 import { columnOf, datumAt } from './datum.ts';
 import { DEFAULT_FORMAT, type FormatContext, parseText, textOf } from './format.ts';
 import { parseInterval } from './interval-parse.ts';
@@ -217,26 +216,6 @@ test('civil dates are a bijection with days over the whole range', () => {
     const c = civilFromDays(d);
     assert.equal(daysFromCivil(c.year, c.month, c.day), d);
   }
-});
-
-test('the kernel of date_trunc agrees with the function', () => {
-  for (const t of [0, 1, -1, 1577836800123456, -6213559680000001, 4102444799999999])
-    for (const f of [
-      'microseconds',
-      'milliseconds',
-      'second',
-      'minute',
-      'hour',
-      'day',
-      'week',
-      'month',
-      'quarter',
-      'year',
-      'decade',
-      'century',
-    ])
-      assert.equal(BigInt(truncMicros(f, t)!), truncTimestamp(f, t), `${f} of ${t}`);
-  assert.equal(truncMicros('dow', 0), undefined);
 });
 
 test('limits: 39 digits, the time field of an interval', () => {

@@ -5,6 +5,7 @@ import { ARRAYS } from './arrays.ts';
 import { CAST_FUNCTIONS } from './casts.ts';
 import { COMPARISON } from './comparison.ts';
 import { DATETIME } from './datetime.ts';
+import { DATETIME_FIELDS } from './datetime-fields.ts';
 import { ENCODINGS } from './encodings.ts';
 import { JSONB } from './jsonb.ts';
 import { LISTS } from './lists.ts';
@@ -24,6 +25,7 @@ export const FUNCTIONS: readonly FunctionDef[] = [
   ...TEXT_FORMAT,
   ...PATTERN,
   ...DATETIME,
+  ...DATETIME_FIELDS,
   ...JSONB,
   ...ARRAYS,
   ...LISTS,

@@ -49,5 +49,6 @@ export const rowFunction = (
 
 /** Options that many rows share. */
 export const FAILS: Options = { fallible: true };
+export const STABLE_FAILS: Options = { fallible: true, volatility: 'stable' };
 export const MAYBE: Options = { nullable: true };
 export const FAILS_MAYBE: Options = { fallible: true, nullable: true };
