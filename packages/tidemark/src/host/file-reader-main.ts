@@ -5,7 +5,7 @@ import { assert } from '../base/assert.ts';
 import { SqlError } from '../base/error.ts';
 import { batchBuffers } from '../repr/batch.ts';
 import type { RelationDesc } from '../repr/types.ts';
-import type { Decoded, FileCodecs } from '../storage/byte-source.ts';
+import { type Decoded, type FileCodecs, fileMessage, isOutOfMemory } from '../storage/byte-source.ts';
 import type { FileDescription, FileFormat, FileOrigin } from '../storage/file-source.ts';
 import { FileBytes } from './file-bytes.ts';
 import type { FileTask, FromFileThread, ToFileThread } from './file-reader-protocol.ts';
@@ -83,22 +83,18 @@ async function run(): Promise<void> {
   }
 }
 
+function failure(error: unknown): FromFileThread {
+  if (error instanceof SqlError) {
+    const { code, message, detail, hint } = error;
+    return { kind: 'failed', code, message, detail, hint };
+  }
+  const detail = error instanceof Error ? error.stack : String(error);
+  const [code, what] = isOutOfMemory(error)
+    ? (['out_of_memory', 'does not fit in memory'] as const)
+    : (['internal_error', 'decoding failed'] as const);
+  return { kind: 'failed', code, message: fileMessage(task.origin.path, what), detail };
+}
+
 run()
-  .catch((error: unknown) => {
-    if (error instanceof SqlError)
-      post({
-        kind: 'failed',
-        code: error.code,
-        message: error.message,
-        detail: error.detail,
-        hint: error.hint,
-      });
-    else
-      post({
-        kind: 'failed',
-        code: 'internal_error',
-        message: `file "${task.origin.path}": decoding failed`,
-        detail: error instanceof Error ? error.stack : String(error),
-      });
-  })
+  .catch((error: unknown) => post(failure(error)))
   .finally(() => port.close());

@@ -36,6 +36,10 @@ export function inFile(path: string, place: string, error: unknown): unknown {
   });
 }
 
+/** An allocation that the machine refused, which is not the file's fault. */
+export const isOutOfMemory = (error: unknown): boolean =>
+  error instanceof RangeError && /allocation failed/i.test(error.message);
+
 /** Rows in one batch at most, where the caller does not say. */
 export const MAX_BATCH_ROWS = 131_072;
 /** A batch of long rows is cut at about so many bytes of the file: two of them must fit in memory anywhere. */

@@ -19,6 +19,8 @@ const COMPACTION_LAG_MS = 1000;
 /** The durable hold moves when it can move this far. */
 const HOLD_STEP_MS = 5000;
 const HOLD_NAME = 'environment';
+/** How often a shard is looked after though nobody writes to it: expired holds, replaced blobs. */
+const UPKEEP_MS = 60_000;
 
 interface Entry {
   readonly shard: Shard;
@@ -28,6 +30,7 @@ interface Entry {
   upper: Frontier;
   since: Frontier;
   moving: boolean;
+  upkeepAtMs: number;
 }
 
 export class Collections implements ShardCollections {
@@ -53,6 +56,7 @@ export class Collections implements ShardCollections {
       upper: shard.upper,
       since: durable.since,
       moving: false,
+      upkeepAtMs: this.#clock.nowMs() + UPKEEP_MS,
     };
     this.#entries.set(id, entry);
   }
@@ -115,6 +119,7 @@ export class Collections implements ShardCollections {
   maintain(): void {
     const now = this.#clock.nowMs();
     for (const [id, e] of this.#entries) {
+      this.#upkeep(id, e, now);
       const policy = Math.floor(Math.min(e.upper, now)) - COMPACTION_LAG_MS;
       const since = Math.min(policy, e.holds.least);
       if (since < e.since + HOLD_STEP_MS || e.moving) continue;
@@ -130,6 +135,14 @@ export class Collections implements ShardCollections {
           e.moving = false;
         });
     }
+  }
+
+  #upkeep(id: GlobalId, e: Entry, now: number): void {
+    if (now < e.upkeepAtMs) return;
+    e.upkeepAtMs = now + UPKEEP_MS;
+    e.shard.maintain().catch((error: unknown) => {
+      if (this.#entries.has(id)) this.#logger.warn({ id, error }, 'a shard was not looked after');
+    });
   }
 
   /** Holds that readers have, over all collections; for tests and the teardown check. */

@@ -176,6 +176,30 @@ test('batches keep to their size, progress to the file', () => {
   );
 });
 
+test('a batch of long rows is cut by its bytes', () => {
+  const row = `${'x'.repeat(40 << 20)}\n`;
+  const source = memorySource(row.repeat(3));
+  const lengths = [...readCsv(source, texts(1), {})].map((d) => d.batch.length);
+  assert.deepEqual(lengths, [2, 1]);
+});
+
+test('any bytes are rows or an error that names the file', () => {
+  const bytes = fc.uint8Array({ maxLength: 60 }).map((a) => a.map((b) => (b < 200 ? b : b & 1 ? 44 : 34)));
+  fc.assert(
+    fc.property(bytes, fc.boolean(), (content, header) => {
+      const source = memorySource(content, 'f.csv');
+      try {
+        const { desc } = describeCsv(source, { header });
+        allRows(desc, readCsv(source, desc, { header }));
+      } catch (e) {
+        assert.ok(e instanceof SqlError, String((e as Error).stack));
+        assert.match(e.message, /^file "f.csv": /);
+      }
+    }),
+    { seed: SEED, numRuns: RUNS * 3 },
+  );
+});
+
 /** A character at a time, by the rules as they are written. */
 function naive(s: string): (string | null)[][] {
   const rows: (string | null)[][] = [];

@@ -53,6 +53,8 @@ export interface GroupCommitOptions {
   readonly onFenced: (error: Error) => void;
 }
 
+const OUTCOME_PAUSE_MS = 1000;
+
 const NO_ERRORS: Batch = {
   length: 0,
   columns: [
@@ -148,14 +150,34 @@ export class GroupCommit {
         if (result.kind !== 'ok') return this.#refused(batch, result);
       }
     } catch (error) {
-      for (const p of batch) p.reject(error);
-      return;
+      if (!(await this.#wasApplied(ts, [...members.values()]))) {
+        // The shards say that nothing happened: what failed is told, not that nobody knows.
+        const told = error instanceof SqlError && error.cause instanceof SqlError ? error.cause : error;
+        for (const p of batch) p.reject(told);
+        return;
+      }
     }
     for (const j of joins) this.#members.set(j.shard.shardId, j);
     for (const { request } of batch) for (const id of request.leave ?? []) this.#members.delete(id);
     for (const { request } of batch) request.onDurable?.(ts);
     this.#o.oracle.completed(ts);
     for (const p of batch) p.resolve(ts);
+  }
+
+  /**
+   * Whether a commit that failed is in the shards after all. Nothing else is committed before that is known: the state in memory
+   * would differ from what is durable.
+   */
+  async #wasApplied(ts: Timestamp, members: readonly Member[]): Promise<boolean> {
+    while (!this.#closed)
+      try {
+        const infos = await Promise.all(members.map((m) => m.shard.refresh()));
+        return infos.some((i) => i.upper > ts);
+      } catch (error) {
+        this.#o.logger.warn({ error }, 'the outcome of a commit is not known yet');
+        await new Promise<void>((resolve) => this.#o.timers.after(OUTCOME_PAUSE_MS, resolve));
+      }
+    return false;
   }
 
   #refused(batch: readonly Pending[], result: { readonly kind: string; readonly shardId: string }): void {

@@ -197,6 +197,44 @@ test('any objects, in any chunks, read as JSON.stringify wrote them', () => {
   );
 });
 
+test('any text is rows or an error that names the file', () => {
+  const piece = fc.constantFrom(
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '"a"',
+    '"b":',
+    '"',
+    '\\',
+    '1',
+    '-',
+    'true',
+    ' ',
+    '{"a":1}',
+    '\n',
+    '\u0000',
+  );
+  let read = 0;
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
+      const source = memorySource(pieces.join(''), 'f.json');
+      try {
+        const { desc } = describeJson(source);
+        allRows(desc, readJson(source, desc));
+        read++;
+      } catch (e) {
+        assert.ok(e instanceof SqlError, String((e as Error).stack));
+        assert.match(e.message, /^file "f.json": /);
+      }
+    }),
+    { seed: SEED, numRuns: RUNS * 10 },
+  );
+  assert.ok(read > 0, 'some of it is JSON');
+});
+
 test('files that nobody here made', () => {
   for (const file of ['movies.json', 'flights-2k.json', 'cars.json', 'weekly-weather.json']) {
     const bytes = readFileSync(new URL(file, VEGA));

@@ -26,7 +26,7 @@ import type {
 import { AssertionError } from '../base/assert.ts';
 import { SqlError, unsupported } from '../base/error.ts';
 import type { Column } from '../repr/column.ts';
-import type { FileCodecs } from './byte-source.ts';
+import { type FileCodecs, isOutOfMemory } from './byte-source.ts';
 import type { LeafType } from './parquet-columns.ts';
 import { unsnappy } from './snappy.ts';
 
@@ -55,8 +55,7 @@ export function parquetError(error: unknown): SqlError {
   // Where the footer lacks a field, the library trips over it.
   if (error instanceof TypeError) return damaged('its metadata is damaged', error);
   const message = error instanceof Error ? error.message.replace(/^parquet /, '') : String(error);
-  if (/allocation failed/.test(message))
-    return new SqlError('out_of_memory', 'does not fit in memory', { cause: error });
+  if (isOutOfMemory(error)) return new SqlError('out_of_memory', 'does not fit in memory', { cause: error });
   if (/^unsupported /.test(message))
     return unsupported(message.slice('unsupported '.length), { cause: error });
   return damaged(message, error);
