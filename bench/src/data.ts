@@ -7,7 +7,7 @@ export const CUSTOMERS = 10_000;
 export const STATUS: readonly string[] = ['new', 'paid', 'shipped', 'returned'];
 
 /** xorshift32; yields integers below n. */
-export function generator(seed: number): (n: number) => number {
+function generator(seed: number): (n: number) => number {
   let s = seed;
   return (n) => {
     s ^= s << 13;

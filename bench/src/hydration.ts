@@ -20,12 +20,18 @@ export interface HydrationOptions {
   readonly workloads: readonly WorkloadName[];
   readonly rows: number;
   readonly quick: boolean;
+  /** For the contestants' processes. */
+  readonly execArgv: readonly string[];
 }
 
-async function race(contestant: ContestantName, workload: WorkloadName, rows: number): Promise<Outcome> {
+async function race(
+  contestant: ContestantName,
+  workload: WorkloadName,
+  { rows, execArgv }: HydrationOptions,
+): Promise<Outcome> {
   const { stdout } = await run(
     process.execPath,
-    ['--max-old-space-size=12288', ENTRY, contestant, workload, `${rows}`],
+    [...execArgv, '--max-old-space-size=12288', ENTRY, contestant, workload, `${rows}`],
     { maxBuffer: 1 << 28 },
   );
   return JSON.parse(stdout) as Outcome;
@@ -61,7 +67,7 @@ async function measure(
   for (let round = 0; round < RUNS; round++)
     for (const [name, list] of outcomes) {
       if (o.quick && (list[0]?.ms ?? 0) > LONG_MS) continue;
-      const outcome = await race(name, workload, o.rows);
+      const outcome = await race(name, workload, o);
       const fault = difference(outcome.answer, right);
       if (fault !== null) wrong.push(`${workload}: the answer of ${name} is wrong: ${fault}`);
       list.push(outcome);

@@ -1,10 +1,11 @@
 /**
- * `npm run bench -- [--quick] [--only NAME] [--rows N]`
+ * `npm run bench -- [--quick] [--only NAME] [--rows N] [--rounds N] [--durable] [--profile DIR]`
  *
  * Prints figures; ends with 1 if an answer was wrong, never because of a time.
  */
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import { ROUNDS, runBusy } from './busy.ts';
 import { runHydration } from './hydration.ts';
 import { WORKLOADS, type WorkloadName } from './workloads.ts';
 
@@ -13,6 +14,9 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
     rows: { type: 'string' },
+    rounds: { type: 'string' },
+    durable: { type: 'boolean', default: false },
+    profile: { type: 'string' },
   },
 });
 const NAMES = [...Object.keys(WORKLOADS), 'busy'];
@@ -21,11 +25,19 @@ if (only !== undefined && !NAMES.includes(only)) {
   console.error(`--only takes one of ${NAMES.join(', ')}`);
   process.exit(2);
 }
-const rows = values.rows === undefined ? undefined : Number(values.rows);
-if (rows !== undefined && !(Number.isInteger(rows) && rows > 0)) {
-  console.error('--rows takes a positive number');
+
+function positive(option: 'rows' | 'rounds', otherwise: number): number {
+  const text = values[option];
+  const n = text === undefined ? otherwise : Number(text);
+  if (Number.isInteger(n) && n > 0) return n;
+  console.error(`--${option} takes a positive number`);
   process.exit(2);
 }
+
+const rows = positive('rows', 1_000_000);
+const rounds = positive('rounds', ROUNDS);
+/** Of the processes that are measured. */
+const execArgv = values.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${values.profile}`];
 
 console.log(
   `${new Date().toISOString()}  Node ${process.version}  ${availableParallelism()} × ${cpus()[0]?.model ?? 'cpu'}  ` +
