@@ -99,6 +99,11 @@ const VIOLATIONS: readonly {
     found: [`${SRC}/pgwire/z.ts:1: pgwire may not import adapter: ../adapter/x.ts`],
   },
   {
+    title: 'a dependency of the package is imported by a module of it',
+    files: { [`${PACKAGE}/package.json`]: json({ name: 'planted', dependencies: { hono: '1', left: '1' } }) },
+    found: [`${PACKAGE}/package.json:1: no module may import left: it would ship for nothing`],
+  },
+  {
     title: 'every module is listed',
     files: { [`${SRC}/helpers/x.ts`]: 'export const x = 1;\n' },
     found: [`${PACKAGE}/layers.json:1: helpers stands in src and not here`],

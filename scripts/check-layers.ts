@@ -105,43 +105,50 @@ function checkCycles(graph: ReadonlyMap<string, readonly Edge[]>): Finding[] {
   });
 }
 
+/** What layers.json and the package's manifest say that the tree does not bear out. */
+function checkRules(
+  root: string,
+  rules: LayerRules,
+  paths: readonly string[],
+  used: ReadonlySet<string>,
+): Finding[] {
+  const modules = new Set(paths.map((path) => rules.moduleOf(path)).filter((module) => module !== undefined));
+  const at = (path: string, message: string): Finding => ({ path, line: 1, rule: 'layers', message });
+  return [
+    ...[...modules]
+      .filter((module) => !rules.isListed(module))
+      .map((module) => at(`${PACKAGE}/layers.json`, `${module} stands in src and not here`)),
+    ...rules.idle(paths, used).map((message) => at(`${PACKAGE}/layers.json`, message)),
+    ...rules
+      .idleDependencies(root)
+      .map((name) =>
+        at(`${PACKAGE}/package.json`, `no module may import ${name}: it would ship for nothing`),
+      ),
+  ];
+}
+
 export function checkLayers(root: string): Finding[] {
   const rules = new LayerRules(root);
   const paths = FOLDERS.flatMap((folder) => listFiles(root, folder, (path) => path.endsWith('.ts')));
   const known = new Set(paths);
   const findings: Finding[] = [];
   const graph = new Map<string, Edge[]>();
-  const unlisted = new Set<string>();
   const used = new Set<string>();
   for (const path of paths) {
-    const module = rules.moduleOf(path);
-    if (module !== undefined && !rules.isListed(module)) unlisted.add(module);
-    const source = parseFile(root, path);
     const edges: Edge[] = [];
-    for (const found of importsOf(source)) {
+    for (const found of importsOf(parseFile(root, path))) {
       const message = checkImport(rules, path, found);
       if (message !== undefined) findings.push({ path, line: found.line, rule: 'layers', message });
-      const { target } = found;
+      const { target, line } = found;
       const to = target === undefined ? packageOf(found.specifier) : rules.moduleOf(target);
-      if (!rules.isTest(path)) used.add(`${module} ${to}`);
-      if (target !== undefined && known.has(target)) edges.push({ to: target, line: found.line });
+      if (!rules.isTest(path)) used.add(`${rules.moduleOf(path)} ${to}`);
+      if (target !== undefined && known.has(target)) edges.push({ to: target, line });
     }
     graph.set(path, edges);
   }
-  const layerFile = `${PACKAGE}/layers.json`;
-  for (const module of unlisted) {
-    findings.push({
-      path: layerFile,
-      line: 1,
-      rule: 'layers',
-      message: `${module} stands in src and not here`,
-    });
-  }
-  for (const message of rules.idle(paths, used)) {
-    findings.push({ path: layerFile, line: 1, rule: 'layers', message });
-  }
   return [
     ...findings,
+    ...checkRules(root, rules, paths, used),
     ...checkTable(root, rules),
     ...checkCycles(graph),
     ...checkGlobals(root, rules, paths),

@@ -72,6 +72,13 @@ export class LayerRules {
     return this.#file.tests.some((test) => matches(path, test.match));
   }
 
+  /** Dependencies of the package that no module may import: they would ship for nothing. */
+  idleDependencies(root: string): string[] {
+    const manifest = JSON.parse(readText(root, `${PACKAGE}/package.json`)) as { dependencies?: object };
+    const named = new Set(this.#file.modules.flatMap((module) => module.packages ?? []));
+    return Object.keys(manifest.dependencies ?? {}).filter((name) => !named.has(name));
+  }
+
   /** What the file allows or exempts and nothing in the tree needs: `used` has `module package` and `module module`. */
   idle(paths: readonly string[], used: ReadonlySet<string>): string[] {
     const single = this.#file.tests.map((test) => test.match).filter((match) => !match.startsWith('*'));
