@@ -47,6 +47,8 @@ console.log(
 );
 const workloads = (Object.keys(WORKLOADS) as WorkloadName[]).filter((w) => only === undefined || w === only);
 let wrong = 0;
-if (workloads.length > 0) wrong += (await runHydration({ workloads, rows: rows ?? 1_000_000, quick })).length;
+if (workloads.length > 0) wrong += (await runHydration({ workloads, rows, quick, execArgv })).length;
+if (only === 'busy' || (only === undefined && !quick))
+  await runBusy({ durable: values.durable, rounds, execArgv });
 console.log(`load at the end ${loadavg()[0]!.toFixed(1)}`);
 if (wrong > 0) process.exitCode = 1;
