@@ -26,7 +26,7 @@ import {
   typeByOid,
   typeToString,
 } from '../repr/types.ts';
-import { printQuery } from '../sql/print.ts';
+import { printQuery } from '../sql/print-query.ts';
 
 export interface CatalogFacts {
   readonly catalog: CatalogState;

@@ -41,7 +41,7 @@ export const exchange = (columns: readonly number[], hash: RowHash): Pact => ({
  * The worker a hash belongs to. By the high bits: the tables of arrangements use the low ones, and would be half
  * empty if two workers split by those.
  */
-export const workerOf = (hash: number, peers: number): number => ((hash >>> 16) * peers) >>> 16;
+const workerOf = (hash: number, peers: number): number => ((hash >>> 16) * peers) >>> 16;
 
 export class PipelineChannel<T extends Sized> implements Target<T> {
   readonly #channelId: number;
@@ -159,7 +159,7 @@ const identity = (n: number): Int32Array => {
 const copyBatch = (b: Batch): Batch => gatherBatch(b, identity(b.length), b.length);
 
 /** One fresh batch a worker: a counting sort of row indices by target, then one gather each. */
-export function partition(batch: Batch, hashes: Int32Array, peers: number): Batch[] {
+function partition(batch: Batch, hashes: Int32Array, peers: number): Batch[] {
   const n = batch.length;
   const starts = new Int32Array(peers + 1);
   for (let i = 0; i < n; i++) starts[workerOf(hashes[i]!, peers) + 1]!++;

@@ -29,7 +29,7 @@ export interface WorkerOptions {
   readonly onWake?: () => void;
 }
 
-export const DEFAULT_FUEL = 32_768;
+const DEFAULT_FUEL = 32_768;
 
 /** Everything that lives on a worker; all zero once all is dropped. */
 export interface DebugCounts extends RuntimeCounts {

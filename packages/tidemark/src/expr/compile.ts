@@ -152,7 +152,7 @@ function typeKey(t: SqlType): string {
 }
 
 /** One call over n rows: strictness, errors of arguments, the kernel, NULLs cleared. */
-export function callFunction(
+function callFunction(
   def: FunctionDef,
   args: readonly Vec[],
   argTypes: readonly SqlType[],

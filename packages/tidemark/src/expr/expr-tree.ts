@@ -11,7 +11,7 @@ export function childrenOf(e: ScalarExpr): readonly ScalarExpr[] {
 }
 
 /** The same form over other arguments; shared where nothing changed. */
-export function withChildren(e: ScalarExpr, args: readonly ScalarExpr[]): ScalarExpr {
+function withChildren(e: ScalarExpr, args: readonly ScalarExpr[]): ScalarExpr {
   if (!('args' in e)) return e;
   if (e.args.length === args.length && e.args.every((a, i) => a === args[i])) return e;
   return { ...e, args };
@@ -51,7 +51,7 @@ export function substituteColumns(e: ScalarExpr, f: (index: number) => ScalarExp
   return rewrite(e, (x) => (x.kind === 'column' ? (f(x.index) ?? x) : x));
 }
 
-export function datumEquals(a: Datum, b: Datum): boolean {
+function datumEquals(a: Datum, b: Datum): boolean {
   if (Object.is(a, b)) return true;
   if (a === null || b === null || typeof a !== typeof b) return false;
   if (a instanceof Uint8Array && b instanceof Uint8Array)

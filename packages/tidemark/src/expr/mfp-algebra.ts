@@ -3,9 +3,6 @@ import { assert } from '../base/assert.ts';
 import { canFail, columnsOf, mapColumns } from './expr-tree.ts';
 import { identityMfp, type Mfp, type ScalarExpr } from './scalar.ts';
 
-/** Columns of an mfp's output. */
-export const outputArity = (m: Mfp): number => m.project.length;
-
 /** Keeps only rows where the predicates hold; they read the output of `m`. */
 export function filterMfp(m: Mfp, predicates: readonly ScalarExpr[]): Mfp {
   if (predicates.length === 0) return m;

@@ -145,7 +145,7 @@ export const EDGES: Partial<Record<TypeName, readonly string[]>> = {
   ],
   oid: ['0', '1', '4294967295', '16384'],
 };
-export const ARRAYS: Readonly<Record<string, readonly string[]>> = {
+const ARRAYS: Readonly<Record<string, readonly string[]>> = {
   'text[]': ['{}', '{a}', '{a,b,NULL}', '{b,c}', '{0}', '{1,c}', '{a,abc}'],
   'int4[]': ['{}', '{1}', '{1,2,NULL}', '{{1,2},{3,4}}', '[0:2]={5,6,7}', '{3,1,2}'],
 };

@@ -44,7 +44,6 @@ interface Fit<T extends Candidate> {
   readonly elem: SqlType | null;
 }
 
-const UNKNOWN = type('unknown');
 const TEXT = type('text');
 const isUnknown = (t: SqlType): boolean => t.name === 'unknown';
 const categoryOf = (t: SqlType): Category => TYPES[t.name].category;
@@ -320,6 +319,3 @@ function notUnique(name: string, operator: boolean, types: readonly SqlType[]): 
     { hint: `Could not choose a best candidate ${what}. You might need to add explicit type casts.` },
   );
 }
-
-/** The type of an untyped literal. */
-export const unknownType = UNKNOWN;

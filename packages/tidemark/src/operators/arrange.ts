@@ -55,7 +55,7 @@ export function arrange(scope: Scope, input: Stream<Batch>, options: ArrangeOpti
 }
 
 /** A trace whose counts and idle work belong to a worker. */
-export function newTrace(host: OperatorHost, spec: ArrangementSpec, operatorId: number): Trace {
+function newTrace(host: OperatorHost, spec: ArrangementSpec, operatorId: number): Trace {
   return new Trace({
     spec,
     operatorId,

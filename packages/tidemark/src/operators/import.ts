@@ -118,7 +118,8 @@ class Importer implements OperatorLogic {
       return;
     }
     const ends = this.#upper >= this.#until || (this.#gone && options.onWriterGone === 'close');
-    if (this.#capability.time !== EMPTY) this.#capability.downgrade(ends ? EMPTY : Math.max(this.#upper, options.asOf));
+    if (this.#capability.time !== EMPTY)
+      this.#capability.downgrade(ends ? EMPTY : Math.max(this.#upper, options.asOf));
     if (this.#capability.time === EMPTY) this.#stopListening();
   }
 

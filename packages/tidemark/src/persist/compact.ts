@@ -109,7 +109,7 @@ function staleRun(s: ShardState, limits: CompactionLimits): readonly ShardBatch[
 }
 
 /** `max(t, since)` for every time; one time for all where they agree. */
-export function advanceTimes(b: Batch, since: Timestamp): Batch {
+function advanceTimes(b: Batch, since: Timestamp): Batch {
   if (typeof b.times === 'number') return b.times >= since ? b : { ...b, times: since };
   const times = new Float64Array(b.length);
   let same = true;

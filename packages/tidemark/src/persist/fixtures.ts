@@ -41,7 +41,7 @@ export function texts(updates: readonly (readonly [string, number, number])[]): 
 
 export const rows = (updates: readonly Update[]): Updates => ({ oks: ints(updates), errs: texts([]) });
 
-export function toUpdates(b: Batch): Update[] {
+function toUpdates(b: Batch): Update[] {
   const c = b.columns[0]!;
   return Array.from({ length: b.length }, (_, i) => [
     i64ToNumber(c.values as Int32Array, i),

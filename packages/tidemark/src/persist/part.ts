@@ -31,7 +31,7 @@ export interface PartCodec {
 }
 
 const MAGIC = 0x54504d54; // "TMPT"
-export const PART_VERSION = 1;
+const PART_VERSION = 1;
 const HEADER = 32;
 const CRC_AT = 28;
 const BATCH_HEADER = 32;

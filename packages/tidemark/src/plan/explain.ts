@@ -72,7 +72,7 @@ export function explainLir(lir: Lir, names: ExplainNames, finishing?: RowSetFini
   return render(lines);
 }
 
-export function lirChildren(node: Lir): readonly Lir[] {
+function lirChildren(node: Lir): readonly Lir[] {
   switch (node.op) {
     case 'Constant':
     case 'Get':
@@ -91,7 +91,7 @@ export function lirChildren(node: Lir): readonly Lir[] {
 const cols = (list: readonly number[]): string => list.map((c) => `#${c}`).join(', ');
 
 /** One line, also what `mz_lir_mapping` shows as the operator. */
-export function lirText(node: Lir, nameOf: (id: GlobalId) => string): string {
+function lirText(node: Lir, nameOf: (id: GlobalId) => string): string {
   switch (node.op) {
     case 'Constant':
       return 'error' in node.rows

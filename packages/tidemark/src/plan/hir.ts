@@ -227,8 +227,3 @@ export function exprColumns(e: HExpr, into: Set<ColumnId> = new Set()): Set<Colu
 }
 
 export const hasSubquery = (e: HExpr): boolean => 'rel' in e || exprArgs(e).some(hasSubquery);
-
-export function mapExpr(e: HExpr, f: (e: HExpr) => HExpr): HExpr {
-  if (!('args' in e)) return f(e);
-  return f({ ...e, args: e.args.map((a) => mapExpr(a, f)) });
-}

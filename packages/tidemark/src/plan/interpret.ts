@@ -36,7 +36,7 @@ export function datumKey(d: Datum): string {
     return v;
   });
 }
-export const rowKey = (row: Row): string => row.map(datumKey).join('\u0000');
+const rowKey = (row: Row): string => row.map(datumKey).join('\u0000');
 
 export function addRow(bag: Bag, row: Row, count: number): void {
   const key = rowKey(row);
@@ -261,7 +261,7 @@ function accumulate(state: AccumulatorState, values: readonly Datum[], type: Sql
 }
 
 /** Orders rows as ORDER BY does; ties by the whole row, so that results are the same each time. */
-export function compareBy(keys: readonly OrderKey[], types: readonly SqlType[]): (a: Row, b: Row) => number {
+function compareBy(keys: readonly OrderKey[], types: readonly SqlType[]): (a: Row, b: Row) => number {
   const compare = keys.map((k) => datumComparator(types[k.column]));
   return (a, b) => {
     for (let i = 0; i < keys.length; i++) {

@@ -40,7 +40,7 @@ export function lowerMir(mir: Mir, options: LowerOptions): LoweredPlan {
 
 const typesOf = (mir: Mir): readonly SqlType[] => columnsOf(mir).map((c) => c.type);
 
-export class LirBuilder implements LirRules {
+class LirBuilder implements LirRules {
   readonly options: LowerOptions;
   readonly imports = new Set<GlobalId>();
   readonly indexes = new Set<GlobalId>();

@@ -57,12 +57,6 @@ export function canon(e: ScalarExpr): ScalarExpr {
   return call<ScalarExpr>(canonFunctionId(e.type), [e], e.type);
 }
 
-/** TRUE for none. */
-export function conjunction(list: readonly ScalarExpr[]): ScalarExpr {
-  if (list.length === 0) return TRUE;
-  return list.length === 1 ? list[0] : { kind: 'and', args: list, type: BOOL };
-}
-
 /** Ids by SQL name, so that no plan is built on the spelling of an id. */
 export const functionId = (name: string, args: readonly SqlType[]): string =>
   resolveFunction(name, functionsByName(name), args).def.id;

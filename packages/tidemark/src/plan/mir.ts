@@ -161,7 +161,7 @@ const passThrough = {
 };
 
 /** What each kind of node is. */
-export const NODES: { readonly [K in MirOp]: NodeKind<MirOf<K>> } = {
+const NODES: { readonly [K in MirOp]: NodeKind<MirOf<K>> } = {
   Constant: {
     children: () => [],
     withChildren: (n) => n,
@@ -381,7 +381,7 @@ export function someNode(node: Mir, test: (node: Mir) => boolean): boolean {
 }
 
 /** Structural equality. */
-export function sameMir(a: Mir, b: Mir): boolean {
+function sameMir(a: Mir, b: Mir): boolean {
   if (a === b) return true;
   return a.op === b.op && fingerprint(a) === fingerprint(b);
 }
@@ -430,7 +430,7 @@ export const constant = (columns: readonly Column[], rows: readonly Row[]): MirC
 export const empty = (columns: readonly Column[]): MirConstant => ({ op: 'Constant', columns, rows: [] });
 /** One row without columns. */
 export const UNIT: Mir = constant([], [[]]);
-export const isUnit = (m: Mir): boolean =>
+const isUnit = (m: Mir): boolean =>
   m.op === 'Constant' &&
   m.columns.length === 0 &&
   !('error' in m.rows) &&

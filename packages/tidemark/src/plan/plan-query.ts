@@ -110,7 +110,7 @@ export function finishPlan(context: BindContext, bound: BoundQuery): QueryPlan {
   };
 }
 
-export function readsOf(mir: Mir): readonly GlobalId[] {
+function readsOf(mir: Mir): readonly GlobalId[] {
   const found = new Set<GlobalId>();
   someNode(mir, (n) => {
     if (n.op === 'Get') found.add(n.id);

@@ -45,7 +45,7 @@ export function isEquality(e: ScalarExpr): e is ScalarExpr & { kind: 'call' } {
 }
 
 /** A strict expression is NULL where one of these columns is. */
-export function nullRejecting(e: ScalarExpr, into: Set<number> = new Set()): Set<number> {
+function nullRejecting(e: ScalarExpr, into: Set<number> = new Set()): Set<number> {
   if (e.kind === 'column') into.add(e.index);
   else if (e.kind === 'call' && functionById(e.func).strict) for (const a of e.args) nullRejecting(a, into);
   return into;
@@ -66,9 +66,4 @@ export function fixedColumn(p: ScalarExpr): number | undefined {
   if (a.kind === 'column' && b.kind === 'literal') return a.index;
   if (b.kind === 'column' && a.kind === 'literal') return b.index;
   return undefined;
-}
-
-/** TRUE, FALSE, NULL, or undefined when it is not a boolean literal. */
-export function booleanLiteral(e: ScalarExpr): boolean | null | undefined {
-  return e.kind === 'literal' && e.type.name === 'bool' ? (e.value as boolean | null) : undefined;
 }

@@ -10,9 +10,8 @@ import { mapScalars } from './optimize/map-scalars.ts';
 
 const COMPARISONS = new Set<string | null>(['=', '<', '<=', '>', '>=']);
 
-export const isMzNow = (e: ScalarExpr): boolean =>
-  e.kind === 'call' && functionById(e.func).name === 'mz_now';
-export const readsMzNow = (e: ScalarExpr): boolean => isMzNow(e) || ('args' in e && e.args.some(readsMzNow));
+const isMzNow = (e: ScalarExpr): boolean => e.kind === 'call' && functionById(e.func).name === 'mz_now';
+const readsMzNow = (e: ScalarExpr): boolean => isMzNow(e) || ('args' in e && e.args.some(readsMzNow));
 
 /** Whether a filter's condition is `mz_now() op e` or `e op mz_now()`. */
 export function isTemporal(p: ScalarExpr): boolean {

@@ -27,7 +27,7 @@ export const TEST_CLUSTER = 'u1' as ClusterId;
 export const TEST_NAMES: NameContext = { database: 'd', searchPath: ['public'] };
 
 /** `a int4, b text[] not null, key (a)` */
-export function parseDesc(text: string): RelationDesc {
+function parseDesc(text: string): RelationDesc {
   const columns: ColumnDesc[] = [];
   const keys: number[][] = [];
   for (const part of text.split(/,(?![^(]*\))/).map((p) => p.trim())) {

@@ -23,7 +23,7 @@ import { sumInterval } from '../operators/state/accumulators/sum-interval.ts';
 import { sumNumeric } from '../operators/state/accumulators/sum-numeric.ts';
 import type { AggregateSpec } from '../operators/state/reduce-rule.ts';
 import { comparator } from '../repr/compare.ts';
-import { pushDatum } from '../repr/format.ts';
+import { pushDatum } from '../repr/datum.ts';
 import { kindOf, type SqlType } from '../repr/types.ts';
 
 /** Aggregates over columns, and the expressions that make the columns that are not there yet. */

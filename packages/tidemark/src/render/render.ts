@@ -48,7 +48,7 @@ import type { Batch } from '../repr/batch.ts';
 import type { Column } from '../repr/column.ts';
 import { ColumnBuilder } from '../repr/column.ts';
 import { comparator } from '../repr/compare.ts';
-import { datumAt } from '../repr/format.ts';
+import { datumAt } from '../repr/datum.ts';
 import { batchOf } from '../repr/rows.ts';
 import { type Datum, kindOf, type SqlType } from '../repr/types.ts';
 import type { Timestamp } from '../time/timestamp.ts';

@@ -13,7 +13,7 @@ import { CASTS, type CastContext, type CastFunction, type CastRow } from './cast
 import { type Column, ColumnBuilder, i64ToNumber, isNull } from './column.ts';
 import { datumAt, pushDatum } from './datum.ts';
 import { type FormatContext, parseText, textOf } from './format.ts';
-import { type Datum, kindOf, type SqlType, sameType, type TypeName, typeToString } from './types.ts';
+import { type Datum, kindOf, type SqlType, sameType, type TypeName } from './types.ts';
 import { applyTypmod } from './typmod.ts';
 
 export type { CastContext };
@@ -112,9 +112,6 @@ function elementLimit(to: SqlType, explicit: boolean): CastFunction {
   if (to.elem === undefined) return (d) => applyTypmod(to, d, explicit);
   return elementwise((d) => applyTypmod(to.elem!, d, explicit));
 }
-
-export const cannotCast = (from: SqlType, to: SqlType): SqlError =>
-  new SqlError('cannot_coerce', `cannot cast type ${typeToString(from)} to ${typeToString(to)}`);
 
 // --- columns
 

@@ -14,7 +14,7 @@ import { type Datum, kindOf, type SqlType } from './types.ts';
 /** Negative, zero or positive; for cells that are not NULL. */
 export type CellComparator = (a: Column, i: number, b: Column, j: number) => number;
 
-export const compareFloat = (x: number, y: number): number =>
+const compareFloat = (x: number, y: number): number =>
   x < y ? -1 : x > y ? 1 : x === y ? 0 : Number.isNaN(x) ? (Number.isNaN(y) ? 0 : 1) : -1;
 
 const byNumber: CellComparator = (a, i, b, j) => a.values[i]! - b.values[j]!;

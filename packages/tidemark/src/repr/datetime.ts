@@ -33,7 +33,7 @@ export const DATE_NEG_INFINITY = -0x80000000;
 const INFINITY_DOUBLE = 2 ** 63;
 
 /** Days of 4714-11-24 BC, the first that PostgreSQL knows, and the first days past timestamp's and date's range. */
-export const MIN_DAYS = -2440588;
+const MIN_DAYS = -2440588;
 const TIMESTAMP_END = 106751983; // 294247-01-01: an int64 of µs since 1970 ends ten days later
 const DATE_END = 2145042906; // 5874898-01-01
 
@@ -60,7 +60,7 @@ export function toMoment(t: Micros): Moment {
 
 export const timestampOutOfRange = (): SqlError =>
   new SqlError('datetime_field_overflow', 'timestamp out of range');
-export const dateOutOfRange = (): SqlError => new SqlError('datetime_field_overflow', 'date out of range');
+const dateOutOfRange = (): SqlError => new SqlError('datetime_field_overflow', 'date out of range');
 
 /** The instant `micros` (any safe integer) after the start of a day, checked against the range of timestamps. */
 export function fromMoment(days: number, micros: number): bigint {
@@ -112,7 +112,7 @@ export function civilFromDays(days: number): Civil {
   return { year: era * 400 + yoe + (month <= 2 ? 1 : 0), month, day };
 }
 
-export const isLeapYear = (y: number): boolean => y % 4 === 0 && (y % 100 !== 0 || y % 400 === 0);
+const isLeapYear = (y: number): boolean => y % 4 === 0 && (y % 100 !== 0 || y % 400 === 0);
 const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 export const daysInMonth = (year: number, month: number): number =>
   month === 2 && isLeapYear(year) ? 29 : MONTH_DAYS[month - 1]!;
@@ -168,7 +168,7 @@ export const offsetOf = (t: Micros, zone: TimeZone): number =>
   zone.fixed ?? zone.offsetAt(Number(t) / MICROS_PER_SECOND);
 
 /** A moment moved by seconds. */
-export function shift(m: Moment, seconds: number): Moment {
+function shift(m: Moment, seconds: number): Moment {
   if (seconds === 0) return m;
   const micros = m.micros + seconds * MICROS_PER_SECOND;
   const carry = Math.floor(micros / MICROS_PER_DAY);

@@ -72,7 +72,7 @@ const one = new Uint8Array(8);
 const view = new DataView(one.buffer);
 
 /** Bytes of a value that is not NULL. */
-export function encodeValue(type: SqlType, d: Datum): Uint8Array<ArrayBuffer> {
+function encodeValue(type: SqlType, d: Datum): Uint8Array<ArrayBuffer> {
   switch (type.name) {
     case 'numeric':
       return numericBytes(d as Numeric);

@@ -45,8 +45,6 @@ import { type Datum, type SqlType, type TypeName, typeToString } from './types.t
 import { applyTypmod } from './typmod.ts';
 import { decodeBinary, encodeBinary } from './wire.ts';
 
-export { datumAt, pushDatum };
-
 /** What input and output of values take from the session. */
 export type FormatContext = DateTimeContext;
 export const DEFAULT_FORMAT: FormatContext = UTC_CONTEXT;
@@ -162,8 +160,6 @@ function normalize(type: SqlType, d: Datum): Datum {
   }
 }
 
-export { encodeBinary };
-
 // --- columns out
 
 /** Bytes of one cell, null for NULL. The result may be a view of the column: copy it before the next step. */
@@ -173,7 +169,7 @@ const viewOf = (c: Column, row: number): Uint8Array =>
   (c.values as Uint8Array).subarray(c.offsets[row]!, c.offsets[row + 1]!);
 
 /** ASCII digits of a safe integer. */
-export function integerBytes(v: number): Uint8Array<ArrayBuffer> {
+function integerBytes(v: number): Uint8Array<ArrayBuffer> {
   let a = Math.abs(v);
   let n = 1;
   for (let t = a; t >= 10; t = Math.floor(t / 10)) n++;
@@ -299,10 +295,6 @@ export const encodeTextCell = (
   row: number,
   ctx: FormatContext = DEFAULT_FORMAT,
 ): Uint8Array | null => textEncoder(type, ctx)(c, row);
-
-/** One cell in binary form. */
-export const encodeBinaryCell = (type: SqlType, c: Column, row: number): Uint8Array | null =>
-  binaryEncoder(type)(c, row);
 
 /** Parses a text cell straight into a column: what COPY and inserts of text parameters do. */
 export function pushText(type: SqlType, b: ColumnBuilder, text: string, ctx: FormatContext): void {

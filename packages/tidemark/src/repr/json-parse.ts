@@ -348,7 +348,7 @@ function sortedObject(entries: readonly (readonly [string, Json])[]): JsonObject
 }
 
 /** An object from entries in any order; the last of equal keys stays. */
-export function jsonObject(entries: readonly (readonly [string, Json])[]): JsonObject {
+function jsonObject(entries: readonly (readonly [string, Json])[]): JsonObject {
   if (entries.length > FEW) return sortedObject(entries);
   const keys: string[] = [];
   const values: Json[] = [];

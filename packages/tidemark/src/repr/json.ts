@@ -16,8 +16,6 @@ import {
 } from './json-parse.ts';
 import { compareText } from './text.ts';
 
-export { type Json, JsonNumber, JsonObject, jsonObject, parseJson } from './json-parse.ts';
-
 // --- text out
 
 /** A string as jsonb prints it. */

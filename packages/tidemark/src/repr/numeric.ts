@@ -17,7 +17,7 @@ import { SqlError } from '../base/error.ts';
 import type { ColumnBuilder } from './column.ts';
 
 export const MAX_DIGITS = 39;
-export const MAX_SCALE = 240;
+const MAX_SCALE = 240;
 const SAFE = Number.MAX_SAFE_INTEGER;
 const BIG_SAFE = BigInt(SAFE);
 
@@ -72,7 +72,7 @@ const special = (x: number): Numeric =>
 
 export const numericOverflow = (): SqlError =>
   new SqlError('numeric_value_out_of_range', 'value overflows numeric format');
-export const divisionByZero = (): SqlError => new SqlError('division_by_zero', 'division by zero');
+const divisionByZero = (): SqlError => new SqlError('division_by_zero', 'division by zero');
 
 /** n / d rounded half away from zero; d > 0. */
 export function divRound(n: bigint, d: bigint): bigint {

@@ -25,7 +25,7 @@ import {
   truncTimestamp,
   truncTimestamptz,
 } from './datetime-functions.ts';
-import { encodeBinary, type FormatContext, parseBinary, parseText, textOf } from './format.ts';
+import { type FormatContext, parseBinary, parseText, textOf } from './format.ts';
 import {
   addInterval,
   divInterval,
@@ -56,6 +56,7 @@ import { expNumeric, lnNumeric, logNumeric, powerNumeric, sqrtNumeric } from './
 import * as corpus from './oracle-corpus.ts';
 import { timeZone } from './time-zone.ts';
 import { arrayOf, type Datum, type SqlType, type TypeName, type } from './types.ts';
+import { encodeBinary } from './wire.ts';
 
 /** xorshift32 in [0, 1); SEED replays. */
 function random(): () => number {

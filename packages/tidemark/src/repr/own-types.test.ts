@@ -19,8 +19,8 @@ import {
   jsonPretty,
   jsonScalarText,
   jsonTypeof,
-  parseJson,
 } from './json.ts';
+import { parseJson } from './json-parse.ts';
 import { addNumeric, numericFromBig, numericFromDouble, numericToDouble, parseNumeric } from './numeric.ts';
 import { charLength, compareText, truncateBytes, truncateChars, utf8Length } from './text.ts';
 import { findTimeZone, timeZone } from './time-zone.ts';

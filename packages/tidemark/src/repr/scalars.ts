@@ -6,7 +6,7 @@ import { SqlError } from '../base/error.ts';
 import { trimSpace } from './numeric.ts';
 import { TYPES, type TypeName } from './types.ts';
 
-export const badSyntax = (name: TypeName, text: string): SqlError =>
+const badSyntax = (name: TypeName, text: string): SqlError =>
   new SqlError(
     'invalid_text_representation',
     `invalid input syntax for type ${TYPES[name].sqlName}: "${text}"`,

@@ -8,7 +8,6 @@
  * `canon: true`, and the planner wraps a value that becomes a join, grouping or distinct key in the canonical
  * form of its type. So kernels need one notion of equality, and a retraction always finds its row.
  */
-import { assert } from '../base/assert.ts';
 
 /**
  * Physical kind of a column.
@@ -189,9 +188,3 @@ export interface RelationDesc {
  */
 export type Datum = null | boolean | number | bigint | string | Uint8Array | object;
 export type Row = readonly Datum[];
-
-export function isBytesKind(t: SqlType): boolean {
-  const k = kindOf(t);
-  assert(k !== undefined, `type ${t.name} has a physical kind`);
-  return k === 'bytes';
-}

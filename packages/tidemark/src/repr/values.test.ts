@@ -11,13 +11,14 @@ import { canonColumn, canonDatum } from './canon.ts';
 import { type Column, ColumnBuilder } from './column.ts';
 import { comparator, datumComparator, sortIndices } from './compare.ts';
 import { columnOf, datumAt } from './datum.ts';
-import { binaryEncoder, encodeBinary, parseBinary, parseText, textEncoder, textOf } from './format.ts';
+import { binaryEncoder, parseBinary, parseText, textEncoder, textOf } from './format.ts';
 import { cellsEqual, hashRows } from './hash.ts';
 import { Interval } from './interval.ts';
 import { canonicalJson } from './json.ts';
 import { NUMERIC_INFINITY, NUMERIC_NAN, NUMERIC_NEG_INFINITY, numericFromBig } from './numeric.ts';
 import { decodeUtf8 } from './text.ts';
 import { arrayOf, type Datum, kindOf, listOf, type SqlType, type TypeName, type } from './types.ts';
+import { encodeBinary } from './wire.ts';
 
 const params = {
   seed: Number(process.env['SEED'] ?? 7),

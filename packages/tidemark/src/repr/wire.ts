@@ -19,7 +19,7 @@ import { encodeUtf8 } from './text.ts';
 import { type Datum, oidOf, type SqlType, TYPES, typeByOid } from './types.ts';
 
 /** 2000-01-01 in days and µs since 1970. */
-export const PG_EPOCH_DAYS = 10957;
+const PG_EPOCH_DAYS = 10957;
 export const PG_EPOCH_MICROS = 946_684_800_000_000n;
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -222,7 +222,7 @@ const WIDTH: Partial<Record<SqlType['name'], number>> = {
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A text from a client: refuses what is not UTF-8, and the zero byte. */
-export function decodeClientText(bytes: Uint8Array): string {
+function decodeClientText(bytes: Uint8Array): string {
   if (bytes.includes(0))
     throw new SqlError('character_not_in_repertoire', 'invalid byte sequence for encoding "UTF8": 0x00');
   try {

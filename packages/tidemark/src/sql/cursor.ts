@@ -11,7 +11,7 @@ import { KEYWORDS, type KeywordClass } from './keywords.ts';
 import { Lexer, type Token } from './lexer.ts';
 
 /** Levels of parentheses, subqueries, CASE … within one statement. */
-export const MAX_NESTING = 500;
+const MAX_NESTING = 500;
 /** UTF-16 units of one text. */
 export const MAX_TEXT = 16 * 1024 * 1024;
 

@@ -20,7 +20,7 @@ export function parseFrom(c: Cursor, keyword: 'from' | 'using' = 'from'): TableR
   return c.accept(keyword) ? c.list(() => parseTableRef(c)) : [];
 }
 
-export function parseTableRef(c: Cursor): TableRef {
+function parseTableRef(c: Cursor): TableRef {
   c.enter();
   let table = parseTablePrimary(c);
   while (startsJoin(c)) {

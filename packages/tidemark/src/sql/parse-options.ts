@@ -72,7 +72,7 @@ function startsValue(c: Cursor): boolean {
   return type === 'symbol' ? text === '(' || text === '-' || text === '+' || text === '*' : type !== 'end';
 }
 
-export function parseOptionValue(c: Cursor): OptionValue {
+function parseOptionValue(c: Cursor): OptionValue {
   const token = c.peek();
   const { pos, text } = token;
   switch (token.type) {

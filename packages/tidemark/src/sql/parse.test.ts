@@ -5,7 +5,8 @@ import { DIALECT_ERRORS, POSTGRES_ERRORS } from '../../../../test/support/sql-er
 import { SqlError } from '../base/error.ts';
 import { MAX_TEXT } from './cursor.ts';
 import { parseExpr, parseStatement, parseStatements, parseTypeName } from './parse.ts';
-import { printExpr, printStatement } from './print.ts';
+import { printStatement } from './print.ts';
+import { printExpr } from './print-query.ts';
 import { exprStart } from './walk.ts';
 
 function refusal(text: string): SqlError {

@@ -46,7 +46,7 @@ export interface ParsedStatement {
 }
 
 /** Nodes from root to leaf: what a recursive reader of the tree must stand. */
-export const MAX_HEIGHT = 1000;
+const MAX_HEIGHT = 1000;
 
 const RULES: Rules = { expr: exprRule, primary: parseOperand, query: parseQuery, queryRest: parseQueryRest };
 

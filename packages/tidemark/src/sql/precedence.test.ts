@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { withoutPositions } from '../../../../test/support/sql-corpus.ts';
 import { PRECEDENCE } from '../../../../test/support/sql-precedence.ts';
 import { parseExpr } from './parse.ts';
-import { printExpr } from './print.ts';
+import { printExpr } from './print-query.ts';
 
 test('operators bind as in PostgreSQL', () => {
   for (const [bare, grouped] of PRECEDENCE) {

@@ -88,7 +88,7 @@ export const printPlainOptions = (options: readonly SqlOption[]): string =>
 export const printWithOptions = (options: readonly SqlOption[]): string =>
   options.length === 0 ? '' : `WITH ${printOptions(options)}`;
 
-export function printOptionValue(value: OptionValue): string {
+function printOptionValue(value: OptionValue): string {
   switch (value.kind) {
     case 'string':
       return quoteString(value.value);

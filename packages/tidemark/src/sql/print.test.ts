@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { replay, runs, SEED, seededRandom, withoutPositions } from '../../../../test/support/sql-corpus.ts';
 import type { SelectStatement } from './ast-statement.ts';
 import { parseStatement } from './parse.ts';
-import { printStatement, quoteIdent } from './print.ts';
+import { printStatement } from './print.ts';
+import { quoteIdent } from './print-name.ts';
 import { RandomAst } from './random-ast.ts';
 import { EXPRS } from './random-choice.ts';
 

@@ -40,9 +40,6 @@ import {
   printWith,
 } from './print-query.ts';
 
-export { printIdent, printName, quoteIdent, quoteString } from './print-name.ts';
-export { printExpr, printQuery, printType } from './print-query.ts';
-
 type Printers = { readonly [K in Statement['kind']]: (s: Extract<Statement, { kind: K }>) => string };
 
 const PRINTERS: Printers = {

@@ -10,7 +10,7 @@ import type { LogUpdates } from '../introspection/compute-log.ts';
 import { type LifecycleStage, STAGE_NAMES, STAGES } from '../introspection/lifecycle.ts';
 import { type LogName, logDesc } from '../introspection/relations.ts';
 import { type Batch, diffAt, timeAt } from '../repr/batch.ts';
-import { datumAt } from '../repr/format.ts';
+import { datumAt } from '../repr/datum.ts';
 import type { Datum, Row } from '../repr/types.ts';
 
 interface Update {

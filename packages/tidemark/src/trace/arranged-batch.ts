@@ -82,7 +82,7 @@ export interface ArrangedBatch {
   readonly negatives: boolean;
 }
 
-export const EMPTY_TABLE: Int32Array<ArrayBuffer> = new Int32Array(1);
+const EMPTY_TABLE: Int32Array<ArrayBuffer> = new Int32Array(1);
 
 /** A batch without updates. */
 export function emptyArranged(

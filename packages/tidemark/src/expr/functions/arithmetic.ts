@@ -27,7 +27,7 @@ import {
 import { numericBinary } from '../kernels/numeric.ts';
 import { define, FAILS, rowFunction } from './define.ts';
 
-export const SYMBOL: Readonly<Record<Arithmetic, string>> = {
+const SYMBOL: Readonly<Record<Arithmetic, string>> = {
   add: '+',
   sub: '-',
   mul: '*',
@@ -53,7 +53,7 @@ export const SMALL_INTEGERS = {
 type SmallInteger = keyof typeof SMALL_INTEGERS;
 const SMALL = Object.keys(SMALL_INTEGERS) as SmallInteger[];
 
-export const BIGINT_OUT_OF_RANGE = outOfRange('bigint out of range');
+const BIGINT_OUT_OF_RANGE = outOfRange('bigint out of range');
 const UINT8_OUT_OF_RANGE = outOfRange('uint8 out of range');
 
 const integers: FunctionDef[] = OPS.flatMap((op) => [
@@ -127,12 +127,12 @@ const negations: FunctionDef[] = [
 ];
 
 /** Identity: the argument's column, whose NULLs are the result's. */
-export function sameColumn(call: Parameters<FunctionDef['kernel']>[0]) {
+function sameColumn(call: Parameters<FunctionDef['kernel']>[0]) {
   return call.args[0]!.column;
 }
 
 /** x ^ y of doubles, with PostgreSQL's errors and special cases. */
-export function power(x: number, y: number): number {
+function power(x: number, y: number): number {
   if (Number.isNaN(x)) return y === 0 ? 1 : x;
   if (Number.isNaN(y)) return x === 1 ? 1 : y;
   if (x === 0 && y < 0)

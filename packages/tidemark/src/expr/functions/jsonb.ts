@@ -4,8 +4,6 @@ import type { SqlArray, SqlList, SqlRecord } from '../../repr/array.ts';
 import { textOf } from '../../repr/format.ts';
 import {
   canonicalJson,
-  type Json,
-  JsonObject,
   jsonArrayLength,
   jsonArrayText,
   jsonContains,
@@ -21,8 +19,8 @@ import {
   jsonScalarText,
   jsonToText,
   jsonTypeof,
-  parseJson,
 } from '../../repr/json.ts';
+import { type Json, JsonObject, parseJson } from '../../repr/json-parse.ts';
 import type { Datum, SqlType } from '../../repr/types.ts';
 import { formatContext } from '../context.ts';
 import type { EvalContext, FunctionDef } from '../functions.ts';

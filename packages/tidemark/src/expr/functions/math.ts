@@ -29,7 +29,7 @@ const tooWide = (what: string): SqlError =>
   new SqlError('numeric_value_out_of_range', `${what} out of range`);
 
 /** To the nearest integer, halves to even, as rint does. */
-export function roundHalfEven(x: number): number {
+function roundHalfEven(x: number): number {
   const r = Math.round(x);
   return Math.abs(x % 1) === 0.5 && r % 2 !== 0 ? r - 1 : r;
 }

@@ -166,9 +166,6 @@ const catalog: FunctionDef[] = CATALOG.map(([id, args, returns, doc]) =>
   ),
 );
 
-/** What a catalog hook must answer. */
-export const CATALOG_FUNCTION_IDS: readonly string[] = catalog.map((d) => d.id);
-
 /** Everybody may do everything: there are no grants yet. */
 const PRIVILEGES: readonly [string, readonly Pattern[][]][] = [
   [

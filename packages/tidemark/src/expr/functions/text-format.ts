@@ -22,11 +22,11 @@ const RESERVED = new Set(
   time timestamp to trailing treat trim true union unique user using values varchar variadic verbose when where
   window with xmlattributes`.split(/\s+/),
 );
-export function quoteIdent(s: string): string {
+function quoteIdent(s: string): string {
   if (/^[a-z_][a-z0-9_]*$/.test(s) && !RESERVED.has(s)) return s;
   return `"${s.replaceAll('"', '""')}"`;
 }
-export function quoteLiteral(s: string): string {
+function quoteLiteral(s: string): string {
   const q = `'${s.replaceAll("'", "''")}'`;
   return s.includes('\\') ? ` E${q.replaceAll('\\', '\\\\')}`.trimStart() : q;
 }

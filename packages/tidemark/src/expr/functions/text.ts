@@ -34,13 +34,13 @@ function mapCase(s: string, f: (c: string) => string): string {
   return out;
 }
 export const lower = (s: string): string => mapCase(s, (c) => c.toLowerCase());
-export const upper = (s: string): string => mapCase(s, (c) => c.toUpperCase());
+const upper = (s: string): string => mapCase(s, (c) => c.toUpperCase());
 
 const initcap = (s: string): string =>
   s.replace(/[\p{L}\p{N}]+/gu, (w) => upper([...w][0]!) + lower(w.slice([...w][0]!.length)));
 
 /** `substring(s from start for length)`, both 1-based and free to stand outside. */
-export function substring(s: string, start: number, length?: number): string {
+function substring(s: string, start: number, length?: number): string {
   if (length === undefined) return cut(s, start - 1, Number.POSITIVE_INFINITY);
   if (length < 0) throw new SqlError('substring_error', 'negative substring length not allowed');
   return cut(s, start - 1, start - 1 + length);

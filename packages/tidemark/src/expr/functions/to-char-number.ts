@@ -76,7 +76,7 @@ function wholePart(t: Template, digits: string): { blanks: string; shown: string
   return { blanks, shown };
 }
 
-export function numberToChar(n: Numeric, text: string): string {
+function numberToChar(n: Numeric, text: string): string {
   if (!n.finite) throw unsupported('to_char of a number that is not finite');
   const t = parseTemplate(text);
   const places = t.fraction?.filter(isDigit).length ?? 0;

@@ -19,7 +19,7 @@ export type Arithmetic = 'add' | 'sub' | 'mul' | 'div' | 'mod';
 
 const mask = (v: Vec): number => (v.constant ? 0 : -1);
 
-export const DIVISION_BY_ZERO: RowError = { code: 'division_by_zero', message: 'division by zero' };
+const DIVISION_BY_ZERO: RowError = { code: 'division_by_zero', message: 'division by zero' };
 export const outOfRange = (message: string): RowError => ({ code: 'numeric_value_out_of_range', message });
 const OVERFLOW = outOfRange('value out of range: overflow');
 const UNDERFLOW = outOfRange('value out of range: underflow');

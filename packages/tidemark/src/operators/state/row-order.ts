@@ -19,7 +19,7 @@ export interface OrderColumn {
 }
 
 /** Orders cells of one kind by their bytes: numbers by value (NaN last, -0 before 0), bytes as unsigned bytes. */
-export const compareRaw: CompareCells = (a, i, b, j) => {
+const compareRaw: CompareCells = (a, i, b, j) => {
   const va = a.values;
   const vb = b.values;
   switch (a.kind) {

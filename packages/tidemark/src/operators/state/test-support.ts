@@ -58,7 +58,6 @@ export class XorShift {
 }
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 /** One character a byte: for encoded values (numeric, errors) in tests. */
 export const bytesToText = (b: Uint8Array): string => String.fromCharCode(...b);
 const textToBytes = (s: string): Uint8Array => Uint8Array.from(s, (c) => c.charCodeAt(0));
@@ -123,7 +122,6 @@ export function addTo(bag: Bag, key: string, diff: number): void {
 
 export const encodeError = (code: string, message: string): Uint8Array =>
   encoder.encode(`${code}: ${message}`);
-export const errorText = (b: string): string => decoder.decode(textToBytes(b));
 
 /** What came out: updates by time, oks and errs. */
 export class Collected {

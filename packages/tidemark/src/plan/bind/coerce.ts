@@ -114,7 +114,7 @@ export function unifiedType(list: readonly Placed[], what: string): SqlType {
   throw mismatch(what, first, other.expr.type, other.pos);
 }
 
-export function mismatch(what: string, a: SqlType, b: SqlType, pos: number): SqlError {
+function mismatch(what: string, a: SqlType, b: SqlType, pos: number): SqlError {
   return new SqlError(
     'datatype_mismatch',
     `${what} types ${typeToString(a)} and ${typeToString(b)} cannot be matched`,

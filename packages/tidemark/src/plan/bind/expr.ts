@@ -136,7 +136,7 @@ export function bindExpr(env: ExprEnv, e: Expr): HExpr {
   return rule(env, e);
 }
 
-export function bindBoolean(env: ExprEnv, e: Expr, what: string): HExpr {
+function bindBoolean(env: ExprEnv, e: Expr, what: string): HExpr {
   return coerceBoolean(env.context, { expr: bindExpr(env, e), pos: exprStart(e) }, what);
 }
 

@@ -124,7 +124,7 @@ function bindTable(context: BindContext, ref: NamedTable, around: Scope): FromIt
 }
 
 /** The rows of a relation under fresh column numbers; a view is its query. */
-export function readRelation(
+function readRelation(
   context: BindContext,
   item: RelationItem,
 ): { rel: HRel; columns: readonly ScopeColumn[] } {

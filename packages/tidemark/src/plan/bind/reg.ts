@@ -30,7 +30,7 @@ export function regLiteral(context: BindContext, text: string, to: SqlType, pos:
 }
 
 /** `a."B c".d` into its parts, unquoted ones folded. */
-export function splitName(text: string, pos: number): readonly string[] {
+function splitName(text: string, pos: number): readonly string[] {
   const parts: string[] = [];
   const pattern = /\s*(?:"((?:[^"]|"")+)"|([\p{L}_][\p{L}\p{N}_$]*))\s*(\.|$)/uy;
   for (;;) {

@@ -121,12 +121,7 @@ export function expandItem(env: ExprEnv, item: SelectItem): readonly PendingItem
 }
 
 /** A position, the name of an output column, or an expression over FROM. */
-export function bindOrder(
-  env: ExprEnv,
-  o: OrderItem,
-  items: readonly PendingItem[],
-  clause: string,
-): BoundOrder {
+function bindOrder(env: ExprEnv, o: OrderItem, items: readonly PendingItem[], clause: string): BoundOrder {
   const direction = {
     pos: exprStart(o.expr),
     desc: o.descending,

@@ -18,7 +18,7 @@ export type { OptimizeOptions };
 const ROUNDS = 10;
 
 /** In this order, until a round changes nothing. */
-export const FIXPOINT: readonly Rule[] = [
+const FIXPOINT: readonly Rule[] = [
   inlineLets,
   foldConstants,
   fuseJoins,
@@ -28,7 +28,7 @@ export const FIXPOINT: readonly Rule[] = [
   redundantReduce,
 ];
 /** Once, at the end. */
-export const FINAL: readonly Rule[] = [
+const FINAL: readonly Rule[] = [
   orderJoins,
   pushPredicates,
   projectEarly,

@@ -55,7 +55,7 @@ const coversKey = (node: Mir, columns: readonly number[]): boolean =>
   keysOf(node).some((k) => k.every((c) => columns.includes(c)));
 
 /** Whether no multiplicity can be below zero, however the inputs change. */
-export function isNonNegative(node: Mir): boolean {
+function isNonNegative(node: Mir): boolean {
   switch (node.op) {
     case 'Get':
     case 'Reduce':

@@ -19,7 +19,8 @@ import type {
   CreateViewStatement,
   Statement,
 } from '../../sql/ast-statement.ts';
-import { printExpr, printStatement } from '../../sql/print.ts';
+import { printStatement } from '../../sql/print.ts';
+import { printExpr } from '../../sql/print-query.ts';
 import { newBinder } from '../bind/binder.ts';
 import { coerce, settle } from '../bind/coerce.ts';
 import { columnName } from '../bind/column-name.ts';

@@ -3,7 +3,7 @@ import { SqlError } from '../../base/error.ts';
 import type { OptionValue, SqlOption } from '../../sql/ast.ts';
 import type { OptionDatum, Options } from './plan.ts';
 
-export function optionDatum(v: OptionValue | undefined): OptionDatum {
+function optionDatum(v: OptionValue | undefined): OptionDatum {
   if (v === undefined) return true;
   switch (v.kind) {
     case 'string':

@@ -3,7 +3,8 @@ import { SqlError, unsupported } from '../../base/error.ts';
 import type { Query } from '../../sql/ast.ts';
 import type { ShowObjectsStatement, ShowObjectsType } from '../../sql/ast-statement.ts';
 import { parseStatement } from '../../sql/parse.ts';
-import { printExpr, quoteString } from '../../sql/print.ts';
+import { quoteString } from '../../sql/print-name.ts';
+import { printExpr } from '../../sql/print-query.ts';
 import { partsOf } from './names.ts';
 import type { StatementContext } from './plan.ts';
 
