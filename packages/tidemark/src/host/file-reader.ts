@@ -11,6 +11,7 @@ import type { RelationDesc } from '../repr/types.ts';
 import { fileMessage, MAX_BATCH_ROWS } from '../storage/byte-source.ts';
 import type { FileDescription, FileOrigin, FileProgress, FileReader } from '../storage/file-source.ts';
 import type { FileTask, FromFileThread, ToFileThread } from './file-reader-protocol.ts';
+import { workerFlags } from './worker-flags.ts';
 
 /** The thread's entry lies beside this file: TypeScript in the source tree, JavaScript in the package. */
 const ENTRY = new URL(
@@ -83,7 +84,7 @@ class FileThread implements AsyncDisposable {
 
   constructor(task: FileTask) {
     this.#path = task.origin.path;
-    this.#worker = new Worker(ENTRY, { workerData: task, name: 'file reader' });
+    this.#worker = new Worker(ENTRY, { workerData: task, name: 'file reader', execArgv: workerFlags() });
     this.#worker.on('message', (m: FromFileThread) => {
       this.#inbox.push(m);
       this.#wake();

@@ -9,6 +9,7 @@ import { packCommand } from '../compute/wire.ts';
 import { serveStores } from '../persist/rpc.ts';
 import type { StoreSet } from './shard-access.ts';
 import { storePort } from './store-port.ts';
+import { workerFlags } from './worker-flags.ts';
 import type { FromWorker, ToWorker, WorkerData } from './worker-protocol.ts';
 
 export interface ThreadReplicaOptions {
@@ -65,7 +66,12 @@ export class ThreadReplica implements ReplicaConnection {
       peerPorts,
     };
     const transferList = [data.durablePort, data.memoryPort, ...peerPorts.filter((p) => p !== null)];
-    const thread = new Worker(ENTRY, { workerData: data, transferList, name: `worker ${index}` });
+    const thread = new Worker(ENTRY, {
+      workerData: data,
+      transferList,
+      name: `worker ${index}`,
+      execArgv: workerFlags(),
+    });
     thread.on('message', (m: FromWorker) => this.#receive(m));
     thread.on('error', (error) => this.#lost(error.stack ?? error.message));
     thread.on('exit', (code) => this.#lost(`worker ${index} ended with code ${code}`));

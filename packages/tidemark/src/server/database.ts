@@ -17,6 +17,7 @@ import { type OpenedEnvironment, openEnvironment } from '../host/open-environmen
 import type { LifecycleStage } from '../introspection/lifecycle.ts';
 import { SqlArray, SqlList } from '../repr/array.ts';
 import { parseText, textOf } from '../repr/format.ts';
+import { type Json, JsonNumber, JsonObject, parseJson } from '../repr/json-parse.ts';
 import { expandedRows } from '../repr/rows.ts';
 import { type Datum, type SqlType, typeToString } from '../repr/types.ts';
 import { parseStatements } from '../sql/parse.ts';
@@ -242,9 +243,16 @@ function toResult(r: Result): QueryResult {
  */
 function toValue(d: Datum, type: SqlType): unknown {
   if (d === null) return null;
-  if (type.name === 'jsonb') return JSON.parse(d as string) as unknown;
+  if (type.name === 'jsonb') return jsonValue(parseJson(d as string));
   if (d instanceof SqlArray || d instanceof SqlList) return d.items.map((i) => toValue(i, type.elem!));
   if (TEXTUAL.has(type.name) || (typeof d === 'object' && !(d instanceof Uint8Array))) return textOf(type, d);
   return d;
 }
+/** Not JSON.parse: in Node 24 it may give an object the key of an earlier one, where both hold escapes. */
+function jsonValue(j: Json): unknown {
+  if (j instanceof JsonNumber) return Number(j.text);
+  if (j instanceof JsonObject) return Object.fromEntries(j.keys.map((k, i) => [k, jsonValue(j.values[i]!)]));
+  return Array.isArray(j) ? (j as readonly Json[]).map(jsonValue) : j;
+}
+
 const TEXTUAL = new Set(['date', 'time', 'timestamp', 'timestamptz']);

@@ -1,0 +1,13 @@
+/**
+ * Flags that worker threads inherit: those of the process, but none that say how *its* entry is read
+ * (`node --input-type=module -e …`), with which a thread would not start.
+ */
+export function workerFlags(flags: readonly string[] = process.execArgv): string[] {
+  const out: string[] = [];
+  for (let i = 0; i < flags.length; i++) {
+    const flag = flags[i]!;
+    if (/^(-e|--eval|-p|--print|-pe)$/.test(flag)) i++;
+    else if (!/^--(input-type|eval|print)\b/.test(flag)) out.push(flag);
+  }
+  return out;
+}
