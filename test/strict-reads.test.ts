@@ -1,8 +1,11 @@
 /** What was acknowledged is seen, by every session and by every way of reading; concurrent writes lose nothing. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import type pg from 'pg';
-import { errorOf, rowsOf, wireDatabase } from './support/wire-database.ts';
+import { errorOf, openWireDatabase, rowsOf, wireDatabase } from './support/wire-database.ts';
 
 const db = await wireDatabase();
 
@@ -64,6 +67,47 @@ describe('strict reads', () => {
     );
     assert.match(plan, /indexed/);
     assert.doesNotMatch(plan, /Reduce/);
+  });
+});
+
+describe('an index on a view', () => {
+  const SETUP = `
+    create table base (k int, v int); insert into base values (1, 10), (1, 20), (2, 5);
+    create view sums as select k, sum(v) as s from base group by k;
+    create index sums_k on sums (k);
+    create index sums_s on sums (s);
+    create materialized view top as select max(s) as m from sums;
+    create view over as select k, s + 1 as s1 from sums;
+    create index over_k on over (k)`;
+
+  it('is imported by what reads the view, and outlives its name', async () => {
+    const c = await db.client();
+    await c.query(SETUP);
+    assert.deepEqual(await rowsOf(c, 'select m from top'), [['30']]);
+    await c.query('drop index sums_k');
+    await c.query('insert into base values (2, 95)');
+    assert.deepEqual(await rowsOf(c, 'select m from top'), [['100']]);
+    await c.query('drop index sums_s');
+    await c.query('insert into base values (3, 200)');
+    assert.deepEqual(await rowsOf(c, 'select m, (select s1 from over where k = 3) from top'), [
+      ['200', '201'],
+    ]);
+    assert.deepEqual(await rowsOf(c, 'select s from sums where k = 2'), [['100']]);
+  });
+
+  it('comes back after a restart', async (t) => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'tidemark-view-index-'));
+    t.after(() => rmSync(dataDir, { recursive: true }));
+    const first = await openWireDatabase({ dataDir });
+    await (await first.client()).query(SETUP);
+    await first.close();
+    const second = await openWireDatabase({ dataDir });
+    const c = await second.client();
+    await c.query('insert into base values (2, 95)');
+    assert.deepEqual(await rowsOf(c, 'select m, (select s1 from over where k = 2) from top'), [
+      ['100', '101'],
+    ]);
+    await second.close();
   });
 });
 

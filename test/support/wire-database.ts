@@ -20,8 +20,11 @@ export interface WireDatabase {
   close(): Promise<void>;
 }
 
-export async function openWireDatabase(logger: Logger = silentLogger): Promise<WireDatabase> {
-  const opened = await openEnvironment({ workers: 'inline', logger });
+export async function openWireDatabase(
+  options: { readonly logger?: Logger; readonly dataDir?: string } = {},
+): Promise<WireDatabase> {
+  const { logger = silentLogger } = options;
+  const opened = await openEnvironment({ workers: 'inline', logger, ...options });
   const server = await listenPg({
     host: '127.0.0.1',
     port: 0,

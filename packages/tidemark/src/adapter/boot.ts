@@ -8,11 +8,10 @@ import { CATALOG_SHARD } from '../catalog/durable-catalog.ts';
 import type { ItemEntity } from '../catalog/entities.ts';
 import type { DataflowDescription } from '../compute/protocol.ts';
 import type { Shard } from '../persist/shard.ts';
-import { planQuery } from '../plan/plan-query.ts';
 import { isEmpty, MAX_TIME, type Timestamp } from '../time/timestamp.ts';
 import { boundsOf, indexDataflow, newAsOf, type TimeBounds, viewDataflow } from './dataflows.ts';
 import { bootstrap } from './ddl/clusters.ts';
-import { dataflowContext, viewMir } from './ddl/create.ts';
+import { dataflowContext, maintainedPlan, viewMir } from './ddl/create.ts';
 import {
   DEFAULT_DATABASE,
   Environment,
@@ -20,7 +19,7 @@ import {
   SYSTEM_CLUSTER,
   SYSTEM_REPLICA,
 } from './environment.ts';
-import { loadItem, storedContext } from './items.ts';
+import { loadItem } from './items.ts';
 import { loadSource } from './sources.ts';
 
 export async function startEnvironment(options: EnvironmentOptions): Promise<Environment> {
@@ -106,13 +105,12 @@ function planObject(env: Environment, e: ItemEntity): Omit<DataflowDescription, 
   const item = env.catalog.item(e.id)!;
   if (item.kind === 'index') {
     const on = env.catalog.item(item.on) as RelationItem;
-    return indexDataflow(c, item, { mir: viewMir(env, on) });
+    return indexDataflow(c, item, { mir: viewMir(env, on, e.clusterId!) });
   }
   // A sealed output is complete for ever.
   if (!env.collections.has(e.id) || isEmpty(env.collections.upper(e.id))) return null;
   const view = item as RelationItem;
-  const context = { ...storedContext(env.catalog, view.name.database ?? ''), maintained: true };
-  return viewDataflow(c, view, planQuery(view.query!, context).mir, e.shard!);
+  return viewDataflow(c, view, maintainedPlan(env, view, e.clusterId!).mir, e.shard!);
 }
 
 function indexAsOf(env: Environment, e: ItemEntity, bounds: TimeBounds): Timestamp {

@@ -48,6 +48,12 @@ export function liveIndexes(c: DataflowContext, id: GlobalId): readonly IndexIte
   return c.catalog.indexesOn(id).filter((i) => i.cluster === c.clusterId && c.instance.hasCollection(i.id));
 }
 
+/** Whether a relation is arranged on the cluster. */
+export const indexedOn =
+  (c: DataflowContext) =>
+  (id: GlobalId): boolean =>
+    liveIndexes(c, id).length > 0;
+
 export function buildPlan(c: DataflowContext, mir: Mir): BuiltPlan {
   const lowered = lowerMir(mir, { cluster: c.clusterId, indexes: (id) => liveIndexes(c, id) });
   return { root: lowered.root, ...importsOf(c, lowered.imports, lowered.indexes) };

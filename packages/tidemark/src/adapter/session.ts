@@ -17,6 +17,8 @@ import { type Datum, type RelationDesc, type SqlType, sameType } from '../repr/t
 import type { Statement } from '../sql/ast-statement.ts';
 import { askCatalog, lowerCatalogCalls } from './catalog-functions.ts';
 import { Cursors } from './cursors.ts';
+import { indexedOn } from './dataflows.ts';
+import { dataflowContext } from './ddl/create.ts';
 import { executeDdl } from './ddl/execute.ts';
 import type { Environment } from './environment.ts';
 import { type QueryResult, type ReadTimes, runQuery } from './query.ts';
@@ -100,11 +102,13 @@ export class Session {
   }
 
   #context(more: Partial<StatementContext> = {}, mzNow?: number): StatementContext {
+    const cluster = this.#env.catalog.cluster(this.settings.get('cluster'))?.id;
     return {
       catalog: this.#env.catalog,
       names: this.#names,
       eval: this.#evalContext(mzNow),
-      cluster: this.#env.catalog.cluster(this.settings.get('cluster'))?.id,
+      cluster,
+      indexedViews: cluster === undefined ? undefined : indexedOn(dataflowContext(this.#env, cluster)),
       ...more,
     };
   }

@@ -1,17 +1,24 @@
 /** CREATE of tables, views, materialized views and indexes: durable first, then running. */
 import { SqlError, unsupported } from '../../base/error.ts';
-import type { GlobalId } from '../../base/ids.ts';
+import type { ClusterId, GlobalId } from '../../base/ids.ts';
 import { userId } from '../../base/ids.ts';
 import type { CatalogItem, QualifiedName, RelationItem } from '../../catalog/catalog-reader.ts';
 import type { Entity, ItemEntity } from '../../catalog/entities.ts';
 import type { DataflowDescription } from '../../compute/protocol.ts';
 import type { Shard } from '../../persist/shard.ts';
 import type { Mir } from '../../plan/mir.ts';
-import { planQuery } from '../../plan/plan-query.ts';
+import { planQuery, type QueryPlan } from '../../plan/plan-query.ts';
 import type { CreatePlan } from '../../plan/statement/plan.ts';
 import { kindOf, type RelationDesc } from '../../repr/types.ts';
 import type { Hold } from '../../time/hold-set.ts';
-import { boundsOf, type DataflowContext, indexDataflow, newAsOf, viewDataflow } from '../dataflows.ts';
+import {
+  boundsOf,
+  type DataflowContext,
+  indexDataflow,
+  indexedOn,
+  newAsOf,
+  viewDataflow,
+} from '../dataflows.ts';
 import type { Environment } from '../environment.ts';
 import { itemOf, storedContext } from '../items.ts';
 import { loadSource } from '../sources.ts';
@@ -199,7 +206,8 @@ export async function createMaterializedView(
   if (!isNew(env, plan, notify)) return;
   const n = newItem(env, plan, { sharded: true, clusterId: plan.cluster });
   const c = dataflowContext(env, plan.cluster);
-  const d = viewDataflow(c, n.item as RelationItem, plan.plan.mir, n.entity.shard!);
+  const view = n.item as RelationItem;
+  const d = viewDataflow(c, view, maintainedPlan(env, view, plan.cluster).mir, n.entity.shard!);
   const asOf = newAsOf(boundsOf(c, d), env.oracle.readTime);
   const holds = holdImports(c, d, asOf);
   try {
@@ -243,7 +251,7 @@ export async function createIndex(
   const n = newItem(env, plan, { clusterId: plan.cluster });
   if (n.item.kind !== 'index') throw new SqlError('internal_error', 'CREATE INDEX makes an index');
   const c = dataflowContext(env, plan.cluster);
-  const d = indexDataflow(c, n.item, { mir: viewMir(env, on) });
+  const d = indexDataflow(c, n.item, { mir: viewMir(env, on, plan.cluster) });
   const asOf = newAsOf(boundsOf(c, d), env.oracle.readTime);
   const holds = holdImports(c, d, asOf);
   try {
@@ -254,11 +262,17 @@ export async function createIndex(
   }
 }
 
-/** The plan of a view; null for what has rows of its own. */
-export function viewMir(env: Environment, item: RelationItem): Mir | null {
+/** The plan of what an index on a view maintains; null for what has rows of its own. */
+export function viewMir(env: Environment, item: RelationItem, clusterId: ClusterId): Mir | null {
   if (item.kind !== 'view') return null;
-  const context = { ...storedContext(env.catalog, item.name.database ?? ''), maintained: true };
-  const plan = planQuery(item.query!, context);
+  const plan = maintainedPlan(env, item, clusterId);
   refuseMoments(plan.contextual, 'an index on a view');
   return plan.mir;
+}
+
+/** A view's query where the cluster keeps it up to date; other views with an index there are read through it. */
+export function maintainedPlan(env: Environment, view: RelationItem, clusterId: ClusterId): QueryPlan {
+  const context = storedContext(env.catalog, view.name.database ?? '');
+  const indexedViews = indexedOn(dataflowContext(env, clusterId));
+  return planQuery(view.query!, { ...context, maintained: true, indexedViews });
 }

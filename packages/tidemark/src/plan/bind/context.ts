@@ -26,6 +26,8 @@ export interface PlanOptions {
   readonly describe?: boolean;
   /** Whether the result is kept up to date: TopK instead of a finishing, mz_now() as a temporal filter. */
   readonly maintained?: boolean;
+  /** Views that the cluster has arranged: they are read through their indexes, all others are their queries. */
+  readonly indexedViews?: ((id: GlobalId) => boolean) | undefined;
 }
 
 /** Deeper nesting would exhaust the stack before the plan makes sense. */

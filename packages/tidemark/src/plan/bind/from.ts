@@ -123,12 +123,12 @@ function bindTable(context: BindContext, ref: NamedTable, around: Scope): FromIt
   return aliased({ rel, columns, name: item.name.item, schema: item.name.schema }, ref.alias);
 }
 
-/** The rows of a relation under fresh column numbers; a view is its query. */
+/** The rows of a relation under fresh column numbers; a view is its query, unless an index has its rows. */
 function readRelation(
   context: BindContext,
   item: RelationItem,
 ): { rel: HRel; columns: readonly ScopeColumn[] } {
-  if (item.kind === 'view') {
+  if (item.kind === 'view' && context.options.indexedViews?.(item.id) !== true) {
     const { query } = item;
     assert(query !== undefined, `view ${item.name.item} has a query`);
     const bound = context.within(() => context.rules.query(context, query, undefined));

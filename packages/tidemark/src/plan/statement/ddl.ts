@@ -148,7 +148,7 @@ function renamed(desc: RelationDesc, columns: readonly Ident[], what: string, po
 export function planCreateView(s: CreateViewStatement, context: StatementContext): Plan {
   const name = newTemporaryOr(s.name, s.temporary, context);
   // Nothing is maintained yet: what the view may hold depends on who reads it.
-  const plan = planQuery(s.query, { ...context, maintained: true, describe: true });
+  const plan = planQuery(s.query, { ...context, maintained: true, describe: true, indexedViews: undefined });
   const query = normalizeQuery(s.query, context.catalog, context.names);
   return {
     kind: 'createView',
@@ -177,7 +177,8 @@ export function planCreateMaterializedView(
   const cluster = clusterNamed(context, s.cluster);
   const replaced =
     s.replaces === undefined ? undefined : objectNamed(context, 'materialized view', s.replaces);
-  const plan = planQuery(s.query, { ...context, maintained: true });
+  // What is indexed on the session's cluster says nothing of the view's own.
+  const plan = planQuery(s.query, { ...context, maintained: true, indexedViews: undefined });
   if (plan.usesLogs.length > 0)
     throw new SqlError(
       'feature_not_supported',
