@@ -301,6 +301,65 @@ describe('worker', () => {
     assert.equal(woken, 1);
   });
 
+  /** Dataflows of one operator each that always has more to do; what ran, in order. The clock ticks a millisecond a look. */
+  function restless(flows: readonly { readonly name: string; readonly urgent: boolean }[]) {
+    let now = 0;
+    const ran: string[] = [];
+    const worker = new Worker({
+      index: 0,
+      peers: 1,
+      mesh: new LocalMesh(1).end(0),
+      clock: { nowMs: () => 0, monotonicNs: () => (now += 1e6) },
+    });
+    for (const { name, urgent } of flows)
+      worker.buildDataflow(
+        name,
+        (scope) => {
+          const op = scope.operator(name);
+          op.output('o');
+          op.build((ctx) => {
+            // Held, or it would have reached its end.
+            ctx.initialCapability();
+            return {
+              run() {
+                ran.push(name);
+                ctx.reactivate();
+              },
+            };
+          });
+        },
+        { urgent },
+      );
+    return { worker, ran };
+  }
+
+  it('runs urgent dataflows first, and no more than half of the time', () => {
+    const { worker, ran } = restless([
+      { name: 'a', urgent: false },
+      { name: 'b', urgent: false },
+      { name: 'query', urgent: true },
+    ]);
+    worker.step({ budgetNs: 16e6 });
+    assert.deepEqual(new Set(ran), new Set(['query']));
+    ran.length = 0;
+    worker.step({ budgetNs: 400e6 });
+    const count = (name: string): number => ran.filter((r) => r === name).length;
+    assert.ok(Math.abs(count('query') - count('a') - count('b')) <= 1, ran.join(' '));
+    assert.ok(Math.abs(count('a') - count('b')) <= 1, ran.join(' '));
+  });
+
+  it('does not hold against urgent dataflows the time that nobody waited for', () => {
+    const { worker, ran } = restless([{ name: 'query', urgent: true }]);
+    worker.step({ budgetNs: 100e6 });
+    ran.length = 0;
+    worker.buildDataflow('late', (scope) => {
+      const s = source(scope);
+      probe(scope, s.stream);
+    });
+    worker.step({ budgetNs: 1e6 });
+    assert.deepEqual(ran, ['query']);
+  });
+
   it('frees what a failing description had made', () => {
     const cluster = new TestCluster({ peers: 1, seed: 1 });
     const w = cluster.workers[0]!;

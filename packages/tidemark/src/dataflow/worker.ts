@@ -5,6 +5,10 @@
  * An operator runs when a batch or a frontier reached it, in the order of activation, or in an order drawn from
  * `random` if there is one (the simulator). Each invocation gets `fuelPerRun`; `step` stops at its budget, which it
  * can overrun by one invocation, a few milliseconds at the default fuel.
+ *
+ * Operators of urgent dataflows go first: somebody waits for a status query, and it has a dozen operators in a row, each
+ * of which would stand in line behind all that hydrates. They may get ahead by URGENT_LEAD_NS, so that a long query takes
+ * half of the time and no more.
  */
 import type { Clock, Random } from '../base/clock.ts';
 import { Fuel } from '../trace/fuel.ts';
@@ -14,6 +18,7 @@ import { Dataflow } from './dataflow.ts';
 import { type DataflowEvents, noEvents } from './events.ts';
 import type { Mesh, MeshMessage } from './mesh.ts';
 import type { Operator, OperatorHost, RuntimeCounts } from './operator.ts';
+import { RunQueue } from './run-queue.ts';
 
 export interface WorkerOptions {
   readonly index: number;
@@ -30,6 +35,9 @@ export interface WorkerOptions {
 }
 
 const DEFAULT_FUEL = 32_768;
+
+/** How far urgent operators may get ahead of the others that wait: more than a status query takes. */
+const URGENT_LEAD_NS = 16e6;
 
 /** Everything that lives on a worker; all zero once all is dropped. */
 export interface DebugCounts extends RuntimeCounts {
@@ -55,8 +63,12 @@ export class Worker implements OperatorHost {
   };
   readonly #fuelPerRun: number;
   readonly #onWake: (() => void) | undefined;
-  #queue: Operator[] = [];
-  #head = 0;
+  readonly #queue = new RunQueue();
+  readonly #urgentQueue = new RunQueue();
+  /** Indexes of urgent dataflows. */
+  readonly #urgent = new Set<number>();
+  /** Time that urgent operators took while others waited, less what those had since. */
+  #urgentLeadNs = 0;
   #stepping = false;
   #running = false;
   readonly #afterRun: (() => void)[] = [];
@@ -91,9 +103,18 @@ export class Worker implements OperatorHost {
     return this.#nextDataflow;
   }
 
-  buildDataflow(name: string, build: (scope: Scope) => void): Dataflow {
+  /** `urgent`: somebody waits for its result. */
+  buildDataflow(
+    name: string,
+    build: (scope: Scope) => void,
+    options: { readonly urgent?: boolean } = {},
+  ): Dataflow {
     const index = this.#nextDataflow++;
-    const dataflow = new Dataflow(this, { index, name }, (d) => this.#dataflows.delete(d.dataflowIndex));
+    const dataflow = new Dataflow(this, { index, name }, () => {
+      this.#dataflows.delete(index);
+      this.#urgent.delete(index);
+    });
+    if (options.urgent === true) this.#urgent.add(index);
     this.#dataflows.set(index, dataflow);
     openScope(dataflow, [index], name);
     try {
@@ -126,8 +147,10 @@ export class Worker implements OperatorHost {
 
   schedule(op: Operator): void {
     op.scheduled = true;
-    this.#queue.push(op);
-    if (!this.#stepping && this.#queue.length - this.#head === 1) this.#onWake?.();
+    // A drawn order is drawn from all.
+    const urgent = this.random === undefined && this.#urgent.has(op.address[0]!);
+    (urgent ? this.#urgentQueue : this.#queue).push(op);
+    if (!this.#stepping && this.#queued === 1) this.#onWake?.();
   }
 
   afterRun(f: () => void): void {
@@ -139,9 +162,13 @@ export class Worker implements OperatorHost {
     this.#idle.add(trace);
   }
 
+  get #queued(): number {
+    return this.#queue.size + this.#urgentQueue.size;
+  }
+
   /** Whether operators wait to run. */
   get hasWork(): boolean {
-    return this.#queue.length > this.#head;
+    return this.#queued > 0;
   }
 
   /** Runs activated operators until none is left or the budget is spent. */
@@ -150,8 +177,10 @@ export class Worker implements OperatorHost {
     let now = start;
     this.#stepping = true;
     try {
-      while (this.#queue.length > this.#head && now - start < options.budgetNs) {
-        const op = this.#take();
+      while (this.hasWork && now - start < options.budgetNs) {
+        const urgent = this.#urgentIsNext();
+        const op = (urgent ? this.#urgentQueue : this.#queue).take(this.random);
+        op.scheduled = false;
         if (op.gone) continue;
         this.events.scheduleStart(op.operatorId);
         this.#running = true;
@@ -159,6 +188,9 @@ export class Worker implements OperatorHost {
         this.#running = false;
         const end = this.clock.monotonicNs();
         this.events.scheduleStop(op.operatorId, end - now);
+        this.#urgentLeadNs = urgent
+          ? this.#urgentLeadNs + end - now
+          : Math.max(0, this.#urgentLeadNs - (end - now));
         now = end;
         while (this.#afterRun.length > 0) this.#afterRun.shift()!();
       }
@@ -185,24 +217,12 @@ export class Worker implements OperatorHost {
     return this.#idle.size > 0 ? 'more' : 'idle';
   }
 
-  #take(): Operator {
-    const random = this.random;
-    if (random !== undefined) {
-      const at = this.#head + Math.floor(random.next() * (this.#queue.length - this.#head));
-      const op = this.#queue[at]!;
-      this.#queue[at] = this.#queue[this.#head]!;
-      this.#queue[this.#head] = op;
-    }
-    const op = this.#queue[this.#head++]!;
-    if (this.#head === this.#queue.length) {
-      this.#queue = [];
-      this.#head = 0;
-    } else if (this.#head === 1024) {
-      this.#queue = this.#queue.slice(1024);
-      this.#head = 0;
-    }
-    op.scheduled = false;
-    return op;
+  #urgentIsNext(): boolean {
+    if (this.#urgentQueue.size === 0) return false;
+    if (this.#queue.size > 0) return this.#urgentLeadNs < URGENT_LEAD_NS;
+    // Nobody waited.
+    this.#urgentLeadNs = 0;
+    return true;
   }
 
   /** For tests: what would leak if it were not zero. */
@@ -214,7 +234,7 @@ export class Worker implements OperatorHost {
     return {
       ...this.runtimeCounts,
       dataflows: this.#dataflows.size,
-      queued: this.#queue.length - this.#head,
+      queued: this.#queued,
       bufferedMessages,
       idleTraces,
     };
