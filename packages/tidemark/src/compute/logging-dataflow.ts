@@ -3,6 +3,7 @@
  * to be peeked, imported and joined. With the interval at 0 each is there, complete and empty at once.
  */
 import type { GlobalId } from '../base/ids.ts';
+import type { Scope } from '../dataflow/builder.ts';
 import type { Dataflow } from '../dataflow/dataflow.ts';
 import type { Worker } from '../dataflow/worker.ts';
 import type { ComputeLog, LogUpdates } from '../introspection/compute-log.ts';
@@ -42,7 +43,7 @@ export class LoggingDataflows {
 
   #build(worker: Worker, log: LogName, id: GlobalId): LogIndex {
     let traces!: IndexTraces;
-    const dataflow = worker.buildDataflow(`Log: ${log}`, (scope) => {
+    const build = (scope: Scope): void => {
       const { handle, stream } = source(scope, { name: log });
       if (this.#log === null) handle.close();
       else this.#inputs.set(log, handle);
@@ -50,7 +51,9 @@ export class LoggingDataflows {
       const oks = arrange(scope, stream, { spec: arrangementSpec(kinds, logIndexKey(log)) });
       const errs = arrange(scope, constant(scope, []), { spec: arrangementSpec(['bytes'], [0]) });
       traces = { oks: oks.trace.clone() as TraceHandle, errs: errs.trace.clone() as TraceHandle };
-    });
+    };
+    // Little work that tells what goes on: not after what goes on.
+    const dataflow = worker.buildDataflow(`Log: ${log}`, build, { urgent: true });
     return { id, log, dataflow, traces };
   }
 
