@@ -13,6 +13,7 @@ import { exchange, type Pact } from '../dataflow/channel.ts';
 import type { OperatorContext, OperatorHost } from '../dataflow/operator.ts';
 import type { InputPort, OutputPort, Stream } from '../dataflow/ports.ts';
 import type { Batch } from '../repr/batch.ts';
+import { MIN_TIME, type Timestamp } from '../time/timestamp.ts';
 import type { ArrangedBatch, ArrangementSpec } from '../trace/arranged-batch.ts';
 import { Batcher } from '../trace/batcher.ts';
 import { Fuel } from '../trace/fuel.ts';
@@ -22,6 +23,8 @@ import { Trace, type TraceHandle, type TraceReader } from '../trace/trace.ts';
 export interface Arranged {
   readonly spec: ArrangementSpec;
   readonly stream: Stream<ArrangedBatch>;
+  /** The stream's frontier stands here before anything of the trace has come; once it is past, all up to it has. */
+  readonly asOf: Timestamp;
   /** Valid while the dataflow is being built; whoever reads later clones it, and disposes the clone. */
   readonly trace: TraceReader;
 }
@@ -51,7 +54,7 @@ export function arrange(scope: Scope, input: Stream<Batch>, options: ArrangeOpti
   const handle = trace.handle();
   scope.onBuilt(() => handle.dispose());
   op.build((ctx) => new Arranger({ ctx, from, to, trace, spec }));
-  return { spec, stream: to.stream, trace: handle };
+  return { spec, stream: to.stream, asOf: MIN_TIME, trace: handle };
 }
 
 /** A trace whose counts and idle work belong to a worker. */

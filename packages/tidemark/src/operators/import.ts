@@ -43,7 +43,7 @@ export function importTrace(scope: Scope, handle: TraceHandle, options: ImportOp
   const built = view.clone({ cuts: true });
   scope.onBuilt(() => built.dispose());
   op.build((ctx) => new Importer({ ctx, to, view, handle: own, options }));
-  return { spec: handle.spec, stream: to.stream, trace: built };
+  return { spec: handle.spec, stream: to.stream, asOf, trace: built };
 }
 
 interface ImporterParts {
@@ -164,7 +164,12 @@ export function importFrozen(scope: Scope, handle: TraceHandle, options: FrozenO
   own.setPhysicalCompaction(EMPTY);
   const content: { batch: ArrangedBatch | undefined } = { batch: undefined };
   op.build((ctx) => new FrozenImporter({ ctx, to, handle: own, options, content }));
-  return { spec: handle.spec, stream: to.stream, trace: new FixedTrace(handle.spec, content) };
+  return {
+    spec: handle.spec,
+    stream: to.stream,
+    asOf: MIN_TIME,
+    trace: new FixedTrace(handle.spec, content),
+  };
 }
 
 interface FrozenParts {

@@ -18,7 +18,7 @@ import type { OperatorContext, OperatorLogic } from '../dataflow/operator.ts';
 import { type InputPort, MAX_BATCH_ROWS, type OutputPort, type Stream } from '../dataflow/ports.ts';
 import type { Batch } from '../repr/batch.ts';
 import { type Column, gather } from '../repr/column.ts';
-import { type Frontier, MIN_TIME } from '../time/timestamp.ts';
+import { type Frontier, MIN_TIME, type Timestamp } from '../time/timestamp.ts';
 import { type ArrangedBatch, findKey } from '../trace/arranged-batch.ts';
 import { withoutZeros } from '../trace/batch-rows.ts';
 import type { Fuel } from '../trace/fuel.ts';
@@ -39,26 +39,24 @@ export interface JoinOptions {
 export function join(scope: Scope, left: Arranged, right: Arranged, options: JoinOptions): Stream<Batch> {
   assert(left.spec.hash === right.spec.hash, 'both sides of a join hash keys alike');
   const op = scope.operator(options.name ?? 'Join');
-  const inputs = [op.input(left.stream), op.input(right.stream)] as const;
+  const sides = [new Side(op.input(left.stream), left), new Side(op.input(right.stream), right)] as const;
   const to = op.output<Batch>('batch');
-  const traces = [left.trace.clone({ cuts: true }), right.trace.clone({ cuts: true })] as const;
-  op.build(
-    (ctx) =>
-      new Joiner(ctx, [new Side(inputs[0], traces[0]), new Side(inputs[1], traces[1])], to, options.output),
-  );
+  op.build((ctx) => new Joiner(ctx, sides, to, options.output));
   return to.stream;
 }
 
 class Side {
   readonly input: InputPort<ArrangedBatch>;
+  readonly #asOf: Timestamp;
   #trace: TraceReader | undefined;
   /** The trace is read through here, and `#pulled` is what came since. */
   #through: Frontier = MIN_TIME;
   #pulled: ArrangedBatch[] = [];
 
-  constructor(input: InputPort<ArrangedBatch>, trace: TraceReader) {
+  constructor(input: InputPort<ArrangedBatch>, { trace, asOf }: Arranged) {
     this.input = input;
-    this.#trace = trace;
+    this.#trace = trace.clone({ cuts: true });
+    this.#asOf = asOf;
   }
 
   /** The next batch; from now on it counts as seen. */
@@ -71,7 +69,8 @@ class Side {
 
   /** When the frontier has moved, the trace has what was pulled before. */
   acknowledge(): void {
-    if (this.input.frontier <= this.#through) return;
+    // At the as-of an import's frontier does not say how much of the trace has come.
+    if (this.input.frontier <= Math.max(this.#through, this.#asOf)) return;
     this.#through = this.input.frontier;
     this.#pulled = [];
   }
