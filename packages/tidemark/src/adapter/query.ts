@@ -128,12 +128,19 @@ function replicaOf(env: Environment, clusterId: ClusterId, name: string): Replic
   return replica.id;
 }
 
-/** The newest time that is complete in all of the logs, on every worker: read at once, never waited for. */
+/**
+ * The newest time that is complete in all of the logs, on every worker: read at once, never waited for. Right after a
+ * replica was lost nothing is complete on the new one: then the earliest time that is still readable.
+ */
 function newestLogTime(c: DataflowContext, replicaId: ReplicaId, logs: readonly GlobalId[]): Timestamp {
-  let t = EMPTY;
+  let upper = EMPTY;
+  let since = 0;
   for (const id of logs)
-    for (const i of liveIndexes(c, id)) t = Math.min(t, c.instance.replicaFrontier(replicaId, i.id));
-  return t === EMPTY ? 0 : Math.max(0, t - 1);
+    for (const i of liveIndexes(c, id)) {
+      upper = Math.min(upper, c.instance.replicaFrontier(replicaId, i.id));
+      since = Math.max(since, c.instance.since(i.id));
+    }
+  return upper === EMPTY ? since : Math.max(since, upper - 1);
 }
 
 function withLogs(built: BuiltPlan, c: DataflowContext, logs: Timestamp | null): BuiltPlan {

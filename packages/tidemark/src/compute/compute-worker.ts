@@ -215,6 +215,8 @@ export class ComputeWorker {
       createCollection: (c) => this.#collection({ ...c, reason }),
       onChange: this.#o.onWake,
       onError: (error) => this.#failed(description, error),
+      onRetry: (error) =>
+        this.#o.logger.warn({ dataflow: description.name, error }, 'a write failed and is tried again'),
       pause: () => new Promise((resolve) => this.#o.timers.after(RETRY_MS, resolve)),
     });
     this.#dataflows.add(dataflow);
@@ -223,7 +225,8 @@ export class ComputeWorker {
 
   #failed(description: DataflowDescription, error: unknown): void {
     const { code, message } = hostError(error);
-    this.#o.logger.error({ dataflow: description.name, error }, 'a dataflow failed');
+    // Told to people by the controller: it knows whether the object was dropped meanwhile, with the shard it reads.
+    this.#o.logger.debug({ dataflow: description.name, error }, 'a dataflow failed');
     for (const e of [...description.indexExports, ...description.sinkExports])
       this.#o.send({ kind: 'failed', worker: this.#o.index, id: e.id, code, message });
   }

@@ -6,7 +6,7 @@
  * for the exports that live. With the last export dropped it never starts.
  */
 import { assert } from '../base/assert.ts';
-import type { GlobalId } from '../base/ids.ts';
+import { type GlobalId, idClass } from '../base/ids.ts';
 import type { Scope } from '../dataflow/builder.ts';
 import type { Dataflow } from '../dataflow/dataflow.ts';
 import { Gate } from '../dataflow/gate.ts';
@@ -49,7 +49,10 @@ export interface DataflowOptions {
   readonly collection: (id: GlobalId) => Collection;
   readonly createCollection: (c: NewCollection) => Collection;
   readonly onChange: () => void;
+  /** It ended: nothing more comes. */
   readonly onError: (error: unknown) => void;
+  /** A write failed; it is tried again after a pause. */
+  readonly onRetry: (error: unknown) => void;
   readonly pause: () => Promise<void>;
 }
 
@@ -77,7 +80,9 @@ export class DataflowInstance {
         id,
         options.createCollection({ id, asOf: d.asOf, dataflowIndex: worker.nextDataflowIndex, imports }),
       );
-    this.#dataflow = worker.buildDataflow(d.name, (scope) => this.#build(scope, imports));
+    this.#dataflow = worker.buildDataflow(d.name, (scope) => this.#build(scope, imports), {
+      urgent: this.exports.every((id) => idClass(id) === 'transient'),
+    });
     if (d.shardImports.length + d.indexImports.length > 0) return;
     this.#tokens.clear();
     this.#start('inputs_available');
@@ -183,6 +188,7 @@ export class DataflowInstance {
       mayWrite: this.#o.description.mayWrite,
       onChange: this.#o.onChange,
       onError: this.#o.onError,
+      onRetry: this.#o.onRetry,
       onFenced: (by) => this.#o.onError(new Error(`${s.id} may not write to its shard any more (${by})`)),
       pause: this.#o.pause,
     });

@@ -148,6 +148,8 @@ export class ComputeInstance {
       this.#forgetReplica(id, () => new SqlError('system_error', `replica ${id} was lost: ${reason}`));
       this.#o.onReplicaLost(id, reason);
     };
+    // What ended on a host error is built anew.
+    for (const c of this.#collections.values()) c.failure = undefined;
     for (const command of this.#history.replay()) connection.send(command);
   }
 
@@ -175,7 +177,8 @@ export class ComputeInstance {
         this.#frontierMoved(r.id);
         return;
       case 'lifecycle':
-        if (this.#collections.has(r.id)) this.lives.receive(replica.id, r);
+        // A dropped index may go on for its importers; to readers its life ended with its drop.
+        if (this.#collections.get(r.id)?.dropped === false) this.lives.receive(replica.id, r);
         return;
       case 'peekResponse':
         if (this.#peeks.receive(r)) this.#history.peekDone(r.uuid);

@@ -113,9 +113,9 @@ export class InProcessReplica implements ReplicaConnection {
 
   /** The logs want a turn each interval, though nothing else happens. */
   #tickLater(): void {
-    // Null without a log, on all of them alike.
-    if (this.#workers[0]!.nextTickMs === null || this.#cancelTick !== null || this.#closed) return;
-    const ms = Math.min(...this.#workers.map((w) => w.nextTickMs!));
+    if (this.#cancelTick !== null || this.#closed) return;
+    const ms = Math.min(...this.#workers.map((w) => w.nextTickMs ?? Number.POSITIVE_INFINITY));
+    if (ms === Number.POSITIVE_INFINITY) return;
     this.#cancelTick = this.#o.timers.after(ms, () => {
       this.#cancelTick = null;
       this.wake();

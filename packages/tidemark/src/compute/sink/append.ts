@@ -19,8 +19,8 @@ export interface AppendOptions {
   readonly fence: Fence;
   /** The shard's upper is now this: by this append or by another's. */
   readonly onUpper: (upper: Frontier) => void;
-  /** A failure of the host; the append is tried again. */
-  readonly onError: (error: unknown) => void;
+  /** A failure of the host; what failed is tried again. */
+  readonly onRetry: (error: unknown) => void;
   /** Another may write now, for ever. */
   readonly onFenced: (by: string) => void;
   /** Resolves after a pause, for trying again. */
@@ -115,7 +115,7 @@ class Appender {
         return;
       } catch (error) {
         if (this.#ended) return;
-        this.#o.onError(error);
+        this.#o.onRetry(error);
         await this.#o.pause();
         // The outcome is unknown: the shard says what happened.
         const upper = await shard.refresh().then(

@@ -35,6 +35,7 @@ export interface ViewSinkOptions {
   readonly mayWrite: boolean;
   readonly onChange: () => void;
   readonly onError: (error: unknown) => void;
+  readonly onRetry: (error: unknown) => void;
   readonly onFenced: (by: string) => void;
   readonly pause: () => Promise<void>;
 }
@@ -52,7 +53,7 @@ export function viewSink(scope: Scope, desired: OksErrs, options: ViewSinkOption
       kinds: sink.desc.columns.map((c) => kindOf(c.type)),
       owner,
       stage: async (updates) => (await shard).stageParts(updates),
-      onError,
+      onRetry: options.onRetry,
       pause: options.pause,
     });
     let upper: Frontier = isOwner ? MIN_TIME : EMPTY;
@@ -68,7 +69,7 @@ export function viewSink(scope: Scope, desired: OksErrs, options: ViewSinkOption
         shard,
         fence: options.fence,
         onUpper: moved,
-        onError,
+        onRetry: options.onRetry,
         onFenced: options.onFenced,
         pause: options.pause,
       });

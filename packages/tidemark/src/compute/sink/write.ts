@@ -30,7 +30,8 @@ export interface WriteOptions {
   readonly kinds: readonly Kind[];
   readonly owner: number;
   readonly stage: (updates: Updates) => Promise<Part[]>;
-  readonly onError: (error: unknown) => void;
+  /** A failure of the host; what failed is tried again. */
+  readonly onRetry: (error: unknown) => void;
   /** Resolves after a pause, for trying again. */
   readonly pause: () => Promise<void>;
 }
@@ -180,7 +181,7 @@ class Writer implements OperatorLogic {
       .then((parts) => this.#answer(work, parts.flat()))
       .catch(async (error: unknown) => {
         if (this.#ended) return;
-        this.#o.onError(error);
+        this.#o.onRetry(error);
         await this.#o.pause();
         if (this.#ended) return;
         // Scanned and staged anew: what was staged is collected as an orphan.
