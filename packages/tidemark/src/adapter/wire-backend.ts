@@ -29,7 +29,7 @@ import {
   parseText,
   textEncoder,
 } from '../repr/format.ts';
-import { decodeUtf8, encodeUtf8 } from '../repr/text.ts';
+import { encodeUtf8 } from '../repr/text.ts';
 import { findTimeZone, UTC } from '../repr/time-zone.ts';
 import {
   type Datum,
@@ -40,6 +40,7 @@ import {
   typeByOid,
   typmodOf,
 } from '../repr/types.ts';
+import { decodeClientText } from '../repr/wire.ts';
 import type { Statement } from '../sql/ast-statement.ts';
 import { parseStatements } from '../sql/parse.ts';
 import { askCatalog } from './catalog-functions.ts';
@@ -154,7 +155,9 @@ class WireSession implements BackendSession {
     const values = params.map((bytes, i): Datum => {
       if (bytes === null) return null;
       const type = p.paramTypes[i]!;
-      return formats[i] === 1 ? parseBinary(type, bytes) : this.#parameter(type, decodeUtf8(bytes), context);
+      return formats[i] === 1
+        ? parseBinary(type, bytes)
+        : this.#parameter(type, decodeClientText(bytes), context);
     });
     const columns = p.result?.columns.length ?? 0;
     this.#portals.delete(portal);

@@ -222,7 +222,7 @@ const WIDTH: Partial<Record<SqlType['name'], number>> = {
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A text from a client: refuses what is not UTF-8, and the zero byte. */
-function decodeClientText(bytes: Uint8Array): string {
+export function decodeClientText(bytes: Uint8Array): string {
   if (bytes.includes(0))
     throw new SqlError('character_not_in_repertoire', 'invalid byte sequence for encoding "UTF8": 0x00');
   try {

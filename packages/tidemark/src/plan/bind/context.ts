@@ -143,6 +143,12 @@ export class BindContext {
   relation(name: ObjectName): RelationItem {
     const parts = name.parts.map((p) => p.name);
     const position = name.pos + 1;
+    if (parts.length > 3)
+      throw new SqlError(
+        'syntax_error',
+        `improper qualified name (too many dotted names): ${parts.join('.')}`,
+        { position },
+      );
     const item = this.options.catalog.resolve(parts, this.options.names);
     if (item === undefined) throw missingRelation(parts, position);
     if (!isRelation(item))

@@ -56,7 +56,10 @@ export function bindSelect(
   });
   const where = select.where === undefined ? undefined : bindCondition(env('WHERE'), select.where, 'WHERE');
   const listEnv = env('SELECT', { aggregates: true, setReturning: true });
+  // Counted before they are bound: a hostile list costs its parsing only.
+  refuseWide(select.items.length);
   const items = select.items.flatMap((item) => expandItem(listEnv, item));
+  refuseWide(items.length);
   const grouping = new Grouping(env('GROUP BY'), select.groupBy, items);
   const having =
     select.having === undefined
@@ -93,6 +96,13 @@ export function bindSelect(
 
 export function bindCondition(env: ExprEnv, e: Expr, what: string): HExpr {
   return coerceBoolean(env.context, { expr: env.context.rules.expr(env, e), pos: exprStart(e) }, what);
+}
+
+/** PostgreSQL's limits; the protocol's own lies at 32,767. */
+const MAX_ENTRIES = 1664;
+function refuseWide(entries: number): void {
+  if (entries > MAX_ENTRIES)
+    throw new SqlError('too_many_columns', `target lists can have at most ${MAX_ENTRIES} entries`);
 }
 
 /** `*` and `t.*` become columns. */

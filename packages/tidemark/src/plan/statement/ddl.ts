@@ -45,10 +45,15 @@ export function planAsOf(asOf: AsOf | undefined, context: StatementContext): AsO
 
 // ---- Tables
 
+/** As in PostgreSQL. */
+const MAX_COLUMNS = 1600;
+
 export function planCreateTable(s: CreateTableStatement, context: StatementContext): Plan {
   const name = newTemporaryOr(s.name, s.temporary, context);
   const [constraint] = s.constraints;
   if (constraint !== undefined) throw refuseConstraint(constraint.kind, constraint.pos);
+  if (s.columns.length > MAX_COLUMNS)
+    throw new SqlError('too_many_columns', `tables can have at most ${MAX_COLUMNS} columns`);
   const columns: ColumnDesc[] = [];
   const defaults: (ScalarExpr | null)[] = [];
   for (const def of s.columns) {
