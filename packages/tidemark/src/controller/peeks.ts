@@ -54,8 +54,10 @@ export class Peeks {
         break;
       case 'error': {
         const { code, message, detail, hint } = r.result;
-        peek.error ??= new SqlError(code as ErrorCode, message, { detail, hint });
-        assert(peek.error.code in SQLSTATE, `a peek's error has a known code: ${code}`);
+        assert(code in SQLSTATE, `a peek's error has a known code: ${code}`);
+        // Rows of a collection in error need not add up, and the error may be another worker's.
+        if (peek.error === undefined || peek.error.code === 'data_corrupted')
+          peek.error = new SqlError(code as ErrorCode, message, { detail, hint });
         break;
       }
       case 'canceled':
