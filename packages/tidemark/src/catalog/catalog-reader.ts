@@ -90,6 +90,8 @@ export interface CatalogReader {
   resolve(parts: readonly string[], context: NameContext): CatalogItem | undefined;
   /** Whether a schema of that name is there; for error messages that name what is missing. */
   hasSchema(parts: readonly string[], context: NameContext): boolean;
+  /** What `'name'::regnamespace` is. */
+  schemaOid(parts: readonly string[], context: NameContext): number | undefined;
   item(id: GlobalId): CatalogItem | undefined;
   indexesOn(id: GlobalId): readonly IndexItem[];
   items(): Iterable<CatalogItem>;

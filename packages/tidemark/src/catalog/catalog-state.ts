@@ -107,9 +107,11 @@ export class CatalogState implements CatalogReader {
   }
 
   hasSchema(parts: readonly string[], context: NameContext): boolean {
-    return (
-      this.schema(parts[parts.length - 1]!, parts.length > 1 ? parts[0]! : context.database) !== undefined
-    );
+    return this.schemaOid(parts, context) !== undefined;
+  }
+
+  schemaOid(parts: readonly string[], context: NameContext): number | undefined {
+    return this.schema(parts[parts.length - 1]!, parts.length > 1 ? parts[0]! : context.database)?.oid;
   }
 
   item(id: GlobalId): CatalogItem | undefined {

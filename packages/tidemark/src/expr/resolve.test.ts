@@ -38,6 +38,13 @@ const CALLS: readonly (readonly [string, string, string, string])[] = [
   ['=', 'regclass, unknown', 'eq_oid_oid', 'boolean'],
   ['<=', 'mz_timestamp, int8', 'le_mz_timestamp_mz_timestamp', 'boolean'],
   ['<=', 'timestamp, mz_timestamp', 'le_mz_timestamp_mz_timestamp', 'boolean'],
+  ['=', 'uint8, int4', 'eq_numeric_numeric', 'boolean'],
+  ['<', 'int8, uint8', 'lt_numeric_numeric', 'boolean'],
+  ['>=', 'uint4, int8', 'ge_int8_int8', 'boolean'],
+  ['<>', 'int4, uint4', 'ne_int8_int8', 'boolean'],
+  ['=', 'uint2, int4', 'eq_int4_int4', 'boolean'],
+  ['=', 'uint8, uint2', 'eq_uint8_uint8', 'boolean'],
+  ['+', 'uint8, int4', 'add_numeric_numeric', 'numeric'],
   ['=', 'int4 list, int4 list', 'eq_list_list', 'boolean'],
   ['= any', 'int8, int4[]', 'any_eq', 'boolean'],
   ['round', 'float4', 'round_float8', 'double precision'],
@@ -109,6 +116,9 @@ test('common types', () => {
   assert.equal(of('varchar, text'), 'character varying');
   assert.equal(of('text, varchar'), 'text');
   assert.equal(of('int4, text'), undefined);
+  assert.equal(of('int4, uint4'), 'bigint');
+  assert.equal(of('uint8, int8'), 'numeric');
+  assert.equal(of('uint2, uint8'), 'uint8');
   assert.deepEqual(
     commonType([
       { name: 'numeric', typmod: 1 },

@@ -128,7 +128,20 @@ function patternsFor(c: Candidate, n: number): readonly Pattern[] | null {
   return [...c.args, ...new Array<Pattern>(n - c.args.length).fill(c.variadic)];
 }
 
-/** All types as given; for a binary operator an untyped literal takes the type of the other side. */
+/** Where a signed and an unsigned integer meet: the narrowest type that holds every value of both. */
+function integerOfBoth(a: SqlType, b: SqlType): SqlType | undefined {
+  const [signed, unsigned] = UNSIGNED.includes(a.name) ? [b, a] : [a, b];
+  if (!UNSIGNED.includes(unsigned.name) || !SIGNED.includes(signed.name)) return undefined;
+  const bytes = Math.max(TYPES[signed.name].len, 2 * TYPES[unsigned.name].len);
+  return type(SIGNED.find((name) => TYPES[name].len === bytes) ?? 'numeric');
+}
+const SIGNED: readonly TypeName[] = ['int2', 'int4', 'int8'];
+const UNSIGNED: readonly TypeName[] = ['uint2', 'uint4', 'uint8'];
+
+/**
+ * All types as given; for a binary operator an untyped literal takes the type of the other side, and integers of
+ * which one is unsigned meet in one that holds both.
+ */
 function exactMatch<T extends Candidate>(
   candidates: readonly T[],
   given: readonly SqlType[],
@@ -138,6 +151,8 @@ function exactMatch<T extends Candidate>(
   if (operator && given.length === 2) {
     const [l, r] = given as [SqlType, SqlType];
     if (isUnknown(l) !== isUnknown(r)) types = isUnknown(l) ? [r, r] : [l, l];
+    const wide = integerOfBoth(l, r);
+    if (wide !== undefined) types = [wide, wide];
   }
   for (const def of candidates) {
     if (def.args.length !== types.length || def.args.some(isPolymorphic)) continue;
@@ -281,6 +296,11 @@ export function commonType(types: readonly SqlType[]): SqlType | undefined {
     if (sameType(t, out)) {
       // Modifiers survive only where all agree.
       if (t.typmod !== out.typmod) out = withoutModifier(out);
+      continue;
+    }
+    const wide = integerOfBoth(t, out);
+    if (wide !== undefined) {
+      out = wide;
       continue;
     }
     if (categoryOf(t) !== categoryOf(out) && !(canCastImplicitly(t, out) || canCastImplicitly(out, t)))

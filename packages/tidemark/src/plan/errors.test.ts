@@ -92,6 +92,7 @@ const VECTORS = [
   'SELECT lower(DISTINCT c) FROM t',
   "SELECT lower('x') FILTER (WHERE true)",
   "SELECT 'no_such_relation'::regclass",
+  "SELECT 'no_such_schema'::regnamespace",
 ] as const;
 
 let pg: PGlite;

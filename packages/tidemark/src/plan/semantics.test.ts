@@ -23,6 +23,7 @@ const catalog = new TestCatalog({
   comp: 'id int4, company text',
   n: 'x int4',
   big: 'v int8',
+  worker: 'id uint8, n int8',
 });
 const DATA: Readonly<Record<string, readonly Row[]>> = {
   one: [[1], [2]],
@@ -43,6 +44,11 @@ const DATA: Readonly<Record<string, readonly Row[]>> = {
   ],
   n: [[null], [1], [2]],
   big: [[9_000_000_000_000_000_000n], [9_000_000_000_000_000_000n]],
+  worker: [
+    [1n, 1n],
+    [2n ** 64n - 1n, -1n],
+    [3n, 2n],
+  ],
 };
 
 function answers(sql: string): readonly string[][] {
@@ -103,6 +109,12 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
   ['SELECT x FROM n WHERE EXISTS (SELECT 1 FROM n LIMIT 0)', []],
   // Sums grow wider, never wrap.
   ['SELECT sum(v) FROM big', ['18000000000000000000']],
+  // Signed and unsigned meet where both fit, and do not wrap.
+  ['SELECT n FROM worker WHERE id = n', ['1']],
+  ['SELECT n FROM worker WHERE id > n', ['-1', '2']],
+  ['SELECT w.n FROM worker w JOIN one ON w.id = one.f1', ['1']],
+  // A schema by its name.
+  ["SELECT 'public'::regnamespace::oid", ['2200']],
   // A branch that is not taken asks no subquery.
   ['SELECT CASE WHEN f1 < 9 THEN f1 ELSE (SELECT x FROM n) END FROM one', ['1', '2']],
   ['WITH c AS (SELECT f1 FROM one) SELECT a.f1, b.f1 FROM c a JOIN c b ON a.f1 < b.f1', ['1,2']],

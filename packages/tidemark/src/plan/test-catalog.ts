@@ -105,7 +105,10 @@ export class TestCatalog implements CatalogReader {
     return this.#items.find((i) => i.name.item === item);
   }
   hasSchema(parts: readonly string[]): boolean {
-    return parts[parts.length - 1] === 'public';
+    return this.schemaOid(parts) !== undefined;
+  }
+  schemaOid(parts: readonly string[]): number | undefined {
+    return parts[parts.length - 1] === 'public' ? 2200 : undefined;
   }
   item(id: GlobalId): CatalogItem | undefined {
     return this.#items.find((i) => i.id === id);

@@ -19,8 +19,12 @@ export function regLiteral(context: BindContext, text: string, to: SqlType, pos:
   const name = parts[parts.length - 1];
   if (to.name === 'regproc')
     throw new SqlError('undefined_function', `function "${text}" does not exist`, { position: pos + 1 });
-  if (to.name === 'regnamespace')
-    throw new SqlError('invalid_schema_name', `schema "${text}" does not exist`, { position: pos + 1 });
+  if (to.name === 'regnamespace') {
+    const schema = context.options.catalog.schemaOid(parts, context.options.names);
+    if (schema === undefined)
+      throw new SqlError('invalid_schema_name', `schema "${text}" does not exist`, { position: pos + 1 });
+    return literal(schema);
+  }
   const found = (Object.keys(TYPES) as TypeName[]).find(
     (t) => t === name || TYPES[t].sqlName === text.toLowerCase(),
   );
