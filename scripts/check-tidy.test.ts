@@ -113,6 +113,10 @@ for (const violation of VIOLATIONS) {
   );
 }
 
+test('a copy that the build made is not checked again', async () => {
+  assert.deepEqual(await found({ [`${PACKAGE}/README.md`]: '[to](nowhere)\n' }), []);
+});
+
 test('what just fits is let through, and a suite counts by its tests', async () => {
   const suite = `describe('x', () => {\n${lines(80, '  // line')}});\n`;
   assert.deepEqual(await found({ [ONE]: lines(500), [`${BASE}/one.test.ts`]: functionOf(70) + suite }), []);

@@ -12,6 +12,7 @@ import { applyExceptions } from './checks/tidy-exceptions.ts';
 
 interface TidyRules extends SizeLimits {
   readonly prose: readonly string[];
+  readonly copies: readonly string[];
   readonly words: readonly WordRule[];
   readonly skips: WordRule;
 }
@@ -19,7 +20,11 @@ interface TidyRules extends SizeLimits {
 export function checkTidy(root: string): Finding[] {
   const rules = JSON.parse(readText(root, 'scripts/tidy-rules.json')) as TidyRules;
   const layers = new LayerRules(root);
-  const texts = listFiles(root, '.', (path) => rules.prose.some((pattern) => matches(path, pattern)));
+  const texts = listFiles(
+    root,
+    '.',
+    (path) => rules.prose.some((pattern) => matches(path, pattern)) && !rules.copies.includes(path),
+  );
   const sources = texts.filter((path) => path.endsWith('.ts'));
   const documents = new Set(texts.filter((path) => path.endsWith('.md')).map((path) => basename(path)));
   const findings = applyExceptions(
