@@ -267,6 +267,18 @@ describe('bad input', () => {
       [source(file('empty.parquet', ''), '(format parquet)'), 'XX001', /empty\.parquet/],
       [source(dir, '(format csv)'), '42809', /is a directory/],
       [source(file('a.csv', '1,2\n3,4\n'), '(format nope)'), '22023', 'unknown file format "nope"'],
+      [
+        source(file('short.csv', '1,2,3\n4,5\n'), '(format csv)'),
+        '22P04',
+        /line 2: missing data for column "column3"/,
+      ],
+      [source(file('a.csv', '1,2\n'), "(format csv, delimiter '::')"), '22023', /delimiter/],
+      [source(file('a.csv', '1,2\n'), '(format csv, nope 1)'), '0A000', /NOPE/],
+      [
+        source(file('a.csv', '1,2\n'), '(format csv)').replace(' from', ' (column1 text, column2 int8) from'),
+        '42804',
+        /column1/,
+      ],
     ];
     const wrong: string[] = [];
     for (const [sql, code, text] of cases) {
