@@ -139,21 +139,25 @@ export class DataflowInstance {
     const { asOf, until } = this.#o.description;
     const { traces } = this.#o.collection(i.id);
     assert(traces !== undefined, `import ${i.id} is an index`);
-    const take = (handle: TraceHandle, what: string): Arranged => {
+    const take = (handle: TraceHandle, what: string, startsAtAsOf: boolean): Arranged => {
       const name = `Import ${i.id}${what}`;
       const gate = this.#gate;
       return i.frozenAt === undefined
-        ? importTrace(scope, handle, { name, asOf, until, gate })
+        ? importTrace(scope, handle, { name, asOf, until, gate, startsAtAsOf })
         : importFrozen(scope, handle, { name, readAt: i.frozenAt, presentAt: asOf, gate });
     };
-    const oks = take(traces.oks, '');
-    const errs = asRows(scope, take(traces.errs, ' errors'));
     // The trace runs ahead of what is let in while the dataflow is suspended.
     into.imports.set(i.id, () => meet(traces.oks.upper, traces.errs.upper));
     const types = i.desc.columns.map((c) => c.type);
-    const known = into.bundles.get(i.onId);
-    if (known !== undefined) known.addArranged(i.key, oks);
-    else into.bundles.set(i.onId, new Bundle(types, errs).addArranged(i.key, oks));
+    let bundle = into.bundles.get(i.onId);
+    if (bundle === undefined) {
+      bundle = new Bundle(types, asRows(scope, take(traces.errs, ' errors', true)));
+      into.bundles.set(i.onId, bundle);
+    }
+    bundle.addIndex(i.key, {
+      arranged: () => take(traces.oks, '', false),
+      rows: () => asRows(scope, take(traces.oks, ' rows', true)),
+    });
     if (i.frozenAt === undefined) into.shared.set(`${i.onId} by ${i.key}`, traces);
   }
 

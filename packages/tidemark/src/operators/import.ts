@@ -28,6 +28,11 @@ export interface ImportOptions {
   readonly until?: Frontier;
   /** Nothing is sent, and the frontier stays at the minimum, before it opens. */
   readonly gate?: Gate;
+  /**
+   * The frontier is the as-of as soon as the gate opens, so that readers absorb the first batches as they arrive. For
+   * readers of rows alone: a join takes the frontier for how far it has pulled, and would meet those batches twice.
+   */
+  readonly startsAtAsOf?: boolean;
   /** When the trace's writer is dropped: keep the frontier where it is (default), or end the stream. */
   readonly onWriterGone?: 'hold' | 'close';
 }
@@ -102,8 +107,7 @@ class Importer implements OperatorLogic {
     if (options.gate !== undefined && !options.gate.isOpen) return;
     if (!this.#started) {
       this.#started = true;
-      // Nothing comes before it: readers may absorb the first batches as they arrive.
-      this.#capability.downgrade(options.asOf);
+      if (options.startsAtAsOf === true) this.#capability.downgrade(options.asOf);
       this.#queue.push(...handle.batches());
       this.#upper = handle.upper;
       // The queue holds the batches themselves.
@@ -119,7 +123,7 @@ class Importer implements OperatorLogic {
     }
     const ends = this.#upper >= this.#until || (this.#gone && options.onWriterGone === 'close');
     if (this.#capability.time !== EMPTY)
-      this.#capability.downgrade(ends ? EMPTY : Math.max(this.#upper, options.asOf));
+      this.#capability.downgrade(ends ? EMPTY : Math.max(this.#upper, this.#capability.time));
     if (this.#capability.time === EMPTY) this.#stopListening();
   }
 
