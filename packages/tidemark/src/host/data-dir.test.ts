@@ -32,7 +32,7 @@ test('a second writer is refused and told who holds the directory; a reader is n
   await assert.rejects(
     DataDir.open(path),
     (e: SqlError) =>
-      e.code === 'object_in_use' && e.detail!.includes(`process ${process.pid} on ${hostname()}`),
+      e.code === 'object_in_use' && e.message.includes(`process ${process.pid} on ${hostname()}`),
   );
   const reader = await DataDir.open(path, { readOnly: true });
   assert.deepEqual([reader.epoch, reader.writable], [{ generation: 1, start: 1 }, false]);
@@ -85,7 +85,7 @@ test('kill -9: what was acknowledged is there once, the directory opens, garbage
   for (let round = 0; round < 3; round++) {
     const writer = await startWriter(path, from + 300);
     await assert.rejects(DataDir.open(path), (e: SqlError) =>
-      e.detail!.includes(`process ${writer.child.pid}`),
+      e.message.includes(`process ${writer.child.pid} `),
     );
     writer.child.kill('SIGKILL');
     await writer.exited;

@@ -154,15 +154,14 @@ function takeLock(path: string): Lock {
 const SQLITE_BUSY = 5;
 
 function inUse(path: string, owner: string): SqlError {
-  let detail: string | undefined;
+  let holder = 'another process';
   try {
     const { pid, host, since } = JSON.parse(readFileSync(owner, 'utf8')) as Record<string, unknown>;
-    detail = `process ${String(pid)} on ${String(host)} holds it since ${String(since)}`;
+    holder = `process ${String(pid)} on ${String(host)}, since ${String(since)}`;
   } catch {
     // Its owner is just about to write who it is.
   }
-  return new SqlError('object_in_use', `data directory ${path} is in use by another process`, {
-    detail,
+  return new SqlError('object_in_use', `data directory ${path} is in use by ${holder}`, {
     hint: 'stop that process first, or open the directory read-only and promote it',
   });
 }

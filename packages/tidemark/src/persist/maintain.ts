@@ -47,8 +47,7 @@ async function mergeRun(
   await ctx.pins.pin(keys);
   try {
     if (!standsIn(await log.refresh(), ids)) return false;
-    for await (const u of mergeBatches(run, schema, since, limits, read, () => pause(ctx)))
-      await staging.add(u);
+    await staging.addAll(mergeBatches(run, schema, since, limits, read, () => pause(ctx)));
     const { parts } = staging;
     let outrun = false;
     const outcome = await log.transact((s) => {

@@ -132,7 +132,7 @@ export class Shard {
     await this.relieve();
     const staging = new Staging(this.#ctx, this.shardId);
     try {
-      for (const u of append.updates ?? []) await staging.add(u);
+      await staging.addAll(append.updates ?? []);
       const parts = [...(append.parts ?? []), ...staging.parts];
       const outcome = await this.log.transact((s) => decideAppend(this.shardId, s, writer, append, parts));
       if (outcome.kind === 'unknown') throw unknownOutcome(this.shardId, outcome.cause);

@@ -190,11 +190,7 @@ export class Shards {
     for (const a of written) await a.shard.relieve();
     const staged = new Map(written.map((a) => [a, new Staging(this.#ctx, a.shard.shardId)]));
     try {
-      await Promise.all(
-        [...staged].map(async ([a, staging]) => {
-          for (const u of a.updates!) await staging.add(u);
-        }),
-      );
+      await this.#stageAll(staged);
       const result = await this.#commit(
         writer,
         appends.map((a) => ({ append: a, parts: [...(a.parts ?? []), ...(staged.get(a)?.parts ?? [])] })),
@@ -205,6 +201,14 @@ export class Shards {
     } finally {
       for (const staging of staged.values()) staging.end();
     }
+  }
+
+  async #stageAll(staged: ReadonlyMap<ShardAppend, Staging>): Promise<void> {
+    const results = await Promise.allSettled([...staged].map(([a, staging]) => staging.addAll(a.updates!)));
+    const failure = results.find((r) => r.status === 'rejected');
+    if (failure === undefined) return;
+    await Promise.allSettled([...staged.values()].map((staging) => staging.discard()));
+    throw failure.reason;
   }
 
   async #commit(

@@ -3,15 +3,19 @@ import { hex, type ShardContext } from './log.ts';
 import { encodePart, retractions, splitUpdates, timeRange } from './part.ts';
 import type { Part, Updates } from './shard-types.ts';
 
-/** Encodes updates, and makes their blobs durable. Small parts need none: they go into the state. */
+/**
+ * Encodes updates, and makes their blobs durable, all of them or none: those of a call that fails are deleted, for on a
+ * full disk what nobody will name must not stand in the way. Small parts need no blob: they go into the state.
+ */
 export async function stageParts(
   ctx: ShardContext,
   shardId: string,
   updates: Updates,
   beforePut: (key: string) => Promise<void> = async () => undefined,
 ): Promise<Part[]> {
-  return Promise.all(
-    splitUpdates(updates).map(async (u) => {
+  const tried: string[] = [];
+  const staged = await Promise.allSettled(
+    splitUpdates(updates).map(async (u): Promise<Part> => {
       const [minTime, maxTime] = timeRange(u);
       const bytes = encodePart(u, ctx.codec);
       const rows = u.oks.length + u.errs.length;
@@ -19,10 +23,15 @@ export async function stageParts(
       if (bytes.length <= ctx.inlineMaxBytes) return { key: null, inline: bytes, ...about };
       const key = partKey(shardId, ctx.clock.nowMs(), hex(ctx.random.bytes(8)));
       await beforePut(key);
+      tried.push(key);
       await ctx.blob.put(key, bytes);
       return { key, inline: null, ...about };
     }),
   );
+  const failure = staged.find((s) => s.status === 'rejected');
+  if (failure === undefined) return staged.flatMap((s) => (s.status === 'fulfilled' ? [s.value] : []));
+  await Promise.allSettled(tried.map((key) => ctx.blob.delete(key)));
+  throw failure.reason;
 }
 
 /**
@@ -48,7 +57,17 @@ export class Staging {
     this.parts.push(...(await stageParts(this.#ctx, this.#shardId, updates, pin)));
   }
 
-  /** Deletes the parts that `named` does not have: after a definite refusal. */
+  /** Stages all of them; if one fails, none remains. */
+  async addAll(updates: Iterable<Updates> | AsyncIterable<Updates>): Promise<void> {
+    try {
+      for await (const u of updates) await this.add(u);
+    } catch (e) {
+      await this.discard().catch(() => undefined);
+      throw e;
+    }
+  }
+
+  /** Deletes the parts that `named` does not have: after a definite refusal, or when no append was tried. */
   async discard(named: ReadonlySet<string> = new Set()): Promise<void> {
     for (const p of this.parts) if (p.key !== null && !named.has(p.key)) await this.#ctx.blob.delete(p.key);
   }
