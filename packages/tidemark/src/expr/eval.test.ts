@@ -284,7 +284,13 @@ const LISTS: Readonly<Record<string, readonly (string | null)[]>> = {
 const poolOf = (p: Pattern): readonly (string | null)[] | undefined =>
   p.endsWith('[]') ? LISTS[p] : VALUES[p as TypeName];
 
-function sampled(def: FunctionDef): { types: SqlType[]; out: SqlType; rows: Datum[][] } | undefined {
+interface Sampled {
+  readonly types: readonly SqlType[];
+  readonly out: SqlType;
+  readonly rows: readonly (readonly Datum[])[];
+}
+
+function sampled(def: FunctionDef): Sampled | undefined {
   if (def.volatility === 'contextual' || def.volatility === 'catalog') return undefined;
   if (def.args.length === 0 || typeof def.returns === 'function' || def.returns.startsWith('any'))
     return undefined;
@@ -301,74 +307,68 @@ function sampled(def: FunctionDef): { types: SqlType[]; out: SqlType; rows: Datu
   return { types, out: patternType(def.returns), rows };
 }
 
+/** `whole` is what a call over whole columns gave: rows one by one, a selection, and a constant give the same. */
+function agrees(
+  def: FunctionDef,
+  { types, out, rows }: Sampled,
+  columns: readonly Column[],
+): readonly unknown[] {
+  const n = rows.length;
+  const e = call(
+    def.id,
+    types.map((t, k) => col(k, t)),
+    out,
+  );
+  const whole = run(e, columns, n);
+  const single = rows.map((r) => {
+    const args = r.map((d, k) => lit(d, types[k]!));
+    const v = evalConstant(call(def.id, args, out), CONTEXT);
+    if (isEvalError(v)) return `error: ${v.error.message}`;
+    return v !== null && typeof v === 'object' ? textOf(out, v) : v;
+  });
+  assert.deepEqual(whole, single, `${def.id} by column and by row`);
+  const pick = Int32Array.from([5, 0, 22, 5, 9]);
+  const selected = show(compileScalar(e, CONTEXT)(columns, pick.length, pick), out);
+  assert.deepEqual(
+    selected,
+    [...pick].map((i) => whole[i]),
+    `${def.id} with a selection`,
+  );
+  // The last argument constant: the mask of the kernels.
+  const k = types.length - 1;
+  if (k > 0) {
+    const d = rows[0]![k]!;
+    const args = types.map((t, j) => (j === k ? lit(d, t) : col(j, t)));
+    const spread = column(
+      types[k]!,
+      rows.map(() => d),
+    );
+    const want = run(e, [...columns.slice(0, k), spread], n);
+    assert.deepEqual(run(call(def.id, args, out), columns, n), want, `${def.id} with a constant`);
+  }
+  return whole;
+}
+
 test('every function gives the same by column, by row, with constants and with a selection', () => {
   let tried = 0;
   for (const def of allFunctions()) {
     const s = sampled(def);
     if (s === undefined) continue;
     tried++;
-    const { types, out, rows } = s;
-    const n = rows.length;
-    const columns = types.map((t, k) =>
+    const columns = s.types.map((t, k) =>
       column(
         t,
-        rows.map((r) => r[k]!),
+        s.rows.map((r) => r[k]!),
       ),
     );
-    const e = call(
-      def.id,
-      types.map((t, k) => col(k, t)),
-      out,
-    );
-    const whole = run(e, columns, n);
-    const single = rows.map((r) => {
-      const v = evalConstant(
-        call(
-          def.id,
-          r.map((d, k) => lit(d, types[k]!)),
-          out,
-        ),
-        CONTEXT,
-      );
-      return isEvalError(v)
-        ? `error: ${v.error.message}`
-        : v === null
-          ? null
-          : typeof v === 'object'
-            ? textOf(out, v)
-            : v;
-    });
-    assert.deepEqual(whole, single, `${def.id} by column and by row`);
-    const pick = Int32Array.from([5, 0, 22, 5, 9]);
-    const selected = show(compileScalar(e, CONTEXT)(columns, pick.length, pick), out);
-    assert.deepEqual(
-      selected,
-      [...pick].map((i) => whole[i]),
-      `${def.id} with a selection`,
-    );
-    // The last argument constant: the mask of the kernels.
-    const k = types.length - 1;
-    if (k > 0) {
-      const d = rows[0]![k]!;
-      const bound = call(
-        def.id,
-        types.map((t, j) => (j === k ? lit(d, t) : col(j, t))),
-        out,
-      );
-      const spread = column(
-        types[k]!,
-        rows.map(() => d),
-      );
-      const want = run(e, [...columns.slice(0, k), spread], n);
-      assert.deepEqual(run(bound, columns, n), want, `${def.id} with a constant`);
-    }
+    const whole = agrees(def, s, columns);
     if (!def.fallible)
       assert.ok(
         whole.every((v) => !String(v).startsWith('error: ')),
         `${def.id} does not fail`,
       );
     if (!def.nullable && def.strict)
-      rows.forEach((r, i) => {
+      s.rows.forEach((r, i) => {
         if (r.every((d) => d !== null)) assert.notEqual(whole[i], null, `${def.id} is not NULL`);
       });
   }

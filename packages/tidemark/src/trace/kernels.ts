@@ -124,61 +124,69 @@ export function gather2(
       if (r < na ? isNull(a, r) : isNull(b, r - na)) clearBit(dst, i);
     }
   switch (dst.kind) {
-    case 'bytes': {
-      const { offsets } = dst;
-      const ao = a.offsets;
-      const bo = b.offsets;
-      let at = offsets[from]!;
-      for (let i = from; i < to; i++) {
-        const r = rows[i]!;
-        at += r < na ? ao[r + 1]! - ao[r]! : bo[r - na + 1]! - bo[r - na]!;
-        assert(at <= 0x7fffffff, 'a column of an arrangement has at most 2^31 - 1 bytes');
-        offsets[i + 1] = at;
-      }
-      break;
-    }
+    case 'bytes':
+      return gatherOffsetsFrom2(dst.offsets, src, rows, from, to);
+    case 'i64':
+      return gatherI64From2(dst.values as Int32Array, src, rows, from, to);
+    // A loop for each kind: one that saw arrays of several classes would be compiled for all of them.
     case 'i32': {
       const d = dst.values as Int32Array;
       const av = a.values as Int32Array;
       const bv = b.values as Int32Array;
-      for (let i = from; i < to; i++) {
-        const r = rows[i]!;
-        d[i] = r < na ? av[r]! : bv[r - na]!;
-      }
-      break;
-    }
-    case 'i64': {
-      const d = dst.values as Int32Array;
-      const av = a.values as Int32Array;
-      const bv = b.values as Int32Array;
-      for (let i = from; i < to; i++) {
-        const r = rows[i]!;
-        const v = r < na ? av : bv;
-        const k = 2 * (r < na ? r : r - na);
-        d[2 * i] = v[k]!;
-        d[2 * i + 1] = v[k + 1]!;
-      }
+      for (let i = from; i < to; i++) d[i] = rows[i]! < na ? av[rows[i]!]! : bv[rows[i]! - na]!;
       break;
     }
     case 'f64': {
       const d = dst.values as Float64Array;
       const av = a.values as Float64Array;
       const bv = b.values as Float64Array;
-      for (let i = from; i < to; i++) {
-        const r = rows[i]!;
-        d[i] = r < na ? av[r]! : bv[r - na]!;
-      }
+      for (let i = from; i < to; i++) d[i] = rows[i]! < na ? av[rows[i]!]! : bv[rows[i]! - na]!;
       break;
     }
     case 'bool': {
       const d = dst.values as Uint8Array;
       const av = a.values as Uint8Array;
       const bv = b.values as Uint8Array;
-      for (let i = from; i < to; i++) {
-        const r = rows[i]!;
-        d[i] = r < na ? av[r]! : bv[r - na]!;
-      }
+      for (let i = from; i < to; i++) d[i] = rows[i]! < na ? av[rows[i]!]! : bv[rows[i]! - na]!;
     }
+  }
+}
+
+function gatherOffsetsFrom2(
+  offsets: Int32Array,
+  { a, b }: TwoColumns,
+  rows: Int32Array,
+  from: number,
+  to: number,
+): void {
+  const na = a.length;
+  const ao = a.offsets;
+  const bo = b.offsets;
+  let at = offsets[from]!;
+  for (let i = from; i < to; i++) {
+    const r = rows[i]!;
+    at += r < na ? ao[r + 1]! - ao[r]! : bo[r - na + 1]! - bo[r - na]!;
+    assert(at <= 0x7fffffff, 'a column of an arrangement has at most 2^31 - 1 bytes');
+    offsets[i + 1] = at;
+  }
+}
+
+function gatherI64From2(
+  d: Int32Array,
+  { a, b }: TwoColumns,
+  rows: Int32Array,
+  from: number,
+  to: number,
+): void {
+  const na = a.length;
+  const av = a.values as Int32Array;
+  const bv = b.values as Int32Array;
+  for (let i = from; i < to; i++) {
+    const r = rows[i]!;
+    const v = r < na ? av : bv;
+    const k = 2 * (r < na ? r : r - na);
+    d[2 * i] = v[k]!;
+    d[2 * i + 1] = v[k + 1]!;
   }
 }
 

@@ -7,10 +7,10 @@ import { evalConstant } from '../../expr/eval.ts';
 import { isEvalError, sqlErrorOf } from '../../expr/eval-error.ts';
 import { castFunctionId } from '../../expr/functions/casts.ts';
 import { functionById } from '../../expr/registry.ts';
-import { commonType } from '../../expr/resolve.ts';
+import { type Candidate, commonType, type Resolved, resolveFunction } from '../../expr/resolve.ts';
 import type { ScalarExpr } from '../../expr/scalar.ts';
 import { type CastContext, castAllowed, findCast } from '../../repr/casts.ts';
-import { arrayOf, listOf, type SqlType, sameType, type, typeToString } from '../../repr/types.ts';
+import { arrayOf, listOf, type SqlType, sameType, TYPES, type, typeToString } from '../../repr/types.ts';
 import type { HExpr } from '../hir.ts';
 import { type BindContext, isUnknown } from './context.ts';
 import { regLiteral } from './reg.ts';
@@ -43,6 +43,9 @@ export function tryCoerce(
 
 /** The call of the cast, undefined where there is none or the context does not allow it. */
 function castCall(expr: HExpr, from: SqlType, to: SqlType, by: CastContext): HExpr | undefined {
+  // Names of objects are looked up: in no cast of values is a catalog at hand.
+  if (to.name.startsWith('reg') && TYPES[from.name].category === 'S')
+    return by === 'explicit' ? { kind: 'call', func: `${to.name}_in`, args: [expr], type: to } : undefined;
   const cast = findCast(from, to, by === 'explicit');
   if (cast === undefined || !castAllowed(cast.context, by)) return undefined;
   if (sameType(from, to) && (to.typmod === undefined || to.typmod === from.typmod)) return expr;
@@ -132,6 +135,36 @@ export function coerceUnified(context: BindContext, p: Placed, to: SqlType, what
     `${what} could not convert type ${typeToString(p.expr.type)} to ${typeToString(to)}`,
     { position: p.pos + 1 },
   );
+}
+
+export interface BoundCall<T extends Candidate> {
+  readonly found: Resolved<T>;
+  /** Cast as `found` says. */
+  readonly args: readonly HExpr[];
+}
+
+/** The overload that the arguments choose; an error blames the place of the call. */
+export function resolveArguments<T extends Candidate>(
+  context: BindContext,
+  name: string,
+  candidates: readonly T[],
+  given: readonly Placed[],
+  pos: number,
+): BoundCall<T> {
+  try {
+    const found = resolveFunction(
+      name,
+      candidates,
+      given.map((a) => a.expr.type),
+    );
+    const args = given.map((a, i) => {
+      const to = found.casts[i];
+      return to === null ? a.expr : coerce(context, a, to, 'implicit');
+    });
+    return { found, args };
+  } catch (e) {
+    throw e instanceof SqlError ? e.at(pos + 1) : e;
+  }
 }
 
 /** For WHERE, ON, AND, CASE WHEN … */

@@ -1,10 +1,8 @@
 /** One comparison, resolved by its types: what rows, IN and quantified comparisons are made of. */
-import { SqlError } from '../../base/error.ts';
 import { functionsByName } from '../../expr/registry.ts';
-import { resolveFunction } from '../../expr/resolve.ts';
 import type { TypeName } from '../../repr/types.ts';
 import type { HExpr } from '../hir.ts';
-import { coerce, type Placed } from './coerce.ts';
+import { coerce, type Placed, resolveArguments } from './coerce.ts';
 import type { ExprEnv } from './context.ts';
 
 const COMPARISONS = new Set(['=', '<>', '<', '<=', '>', '>=']);
@@ -34,22 +32,10 @@ function unsignedLiterals(env: ExprEnv, [a, b]: readonly Placed[]): readonly Pla
 
 /** A call of the named function or operator over bound arguments, cast as resolution says. */
 export function resolveCall(env: ExprEnv, name: string, given: readonly Placed[], pos: number): HExpr {
-  try {
-    const args = COMPARISONS.has(name) && given.length === 2 ? unsignedLiterals(env, given) : given;
-    const found = resolveFunction(
-      name,
-      functionsByName(name),
-      args.map((a) => a.expr.type),
-    );
-    const cast = args.map((a, i) => {
-      const to = found.casts[i];
-      return to === null ? a.expr : coerce(env.context, a, to, 'implicit');
-    });
-    if (found.def.volatility === 'contextual') env.context.contextual.add(found.def.name ?? found.def.id);
-    return { kind: 'call', func: found.def.id, args: cast, type: found.returns };
-  } catch (e) {
-    throw e instanceof SqlError ? e.at(pos + 1) : e;
-  }
+  const typed = COMPARISONS.has(name) && given.length === 2 ? unsignedLiterals(env, given) : given;
+  const { found, args } = resolveArguments(env.context, name, functionsByName(name), typed, pos);
+  if (found.def.volatility === 'contextual') env.context.contextual.add(found.def.name ?? found.def.id);
+  return { kind: 'call', func: found.def.id, args, type: found.returns };
 }
 
 export function comparison(env: ExprEnv, op: string, left: Placed, right: Placed, pos: number): HExpr {
