@@ -12,6 +12,7 @@ import { aggregateById } from '../expr/registry.ts';
 import type { AggregateExpr, EvalError, OrderKey, ScalarExpr } from '../expr/scalar.ts';
 import type { Row, SqlType } from '../repr/types.ts';
 import { joinKeys, type Keys, minimalKeys } from './mir-keys.ts';
+import { plainText } from './plain-text.ts';
 import { printAggregate, printOrder } from './print-scalar.ts';
 import { fixedColumn, isNullable, provesNotNull } from './scalar-facts.ts';
 
@@ -392,12 +393,12 @@ const fingerprintIds = new Map<string, number>();
 export function fingerprint(node: Mir): string {
   let found = fingerprints.get(node);
   if (found === undefined) {
-    const children = childrenOf(node).map(fingerprint);
-    const own = JSON.stringify(node, function (this: unknown, key, value: unknown) {
-      if (typeof value === 'bigint') return `${value}n`;
-      return isMir(value) && key !== '' ? '•' : value;
-    });
-    const text = `${own}|${children.join('|')}`;
+    const children = childrenOf(node);
+    const own = kindOf(node).withChildren(
+      node,
+      children.map(() => ABSENT),
+    );
+    const text = `${plainText(own)}|${children.map(fingerprint).join('|')}`;
     let id = fingerprintIds.get(text);
     if (id === undefined) {
       if (fingerprintIds.size > 100_000) fingerprintIds.clear();
@@ -410,15 +411,8 @@ export function fingerprint(node: Mir): string {
   return found;
 }
 let nextFingerprint = 0;
-function isMir(value: unknown): value is Mir {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'op' in value &&
-    typeof value.op === 'string' &&
-    value.op in NODES
-  );
-}
+/** Stands for a child. */
+const ABSENT = null as unknown as Mir;
 
 // ---- Making nodes: what changes nothing is left out
 

@@ -107,6 +107,20 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
   ['SELECT id FROM comp ORDER BY company LIMIT 1', ['1']],
   ['SELECT id FROM comp ORDER BY company DESC NULLS LAST LIMIT 1', ['3']],
   ['SELECT x FROM n WHERE EXISTS (SELECT 1 FROM n LIMIT 0)', []],
+  // Literals that JSON takes for one are not one.
+  [
+    "SELECT sum(f1 + 'Infinity'::float8), sum(f1 + '-Infinity'::float8), sum(f1 * 'NaN'::float8), sum(f1 * NULL::float8) FROM two",
+    ['Infinity,-Infinity,NaN,∅'],
+  ],
+  [
+    `SELECT sum(x) FROM (SELECT f1 + 'Infinity'::float8 AS x FROM two) s GROUP BY x
+     UNION ALL SELECT sum(x) FROM (SELECT f1 + '-Infinity'::float8 AS x FROM two) s GROUP BY x`,
+    ['-Infinity', 'Infinity'],
+  ],
+  [
+    "SELECT string_agg(DISTINCT (v + 1::int8)::text, ',' ORDER BY (v + 1::int8)::text) FROM big",
+    ['9000000000000000001'],
+  ],
   // Sums grow wider, never wrap.
   ['SELECT sum(v) FROM big', ['18000000000000000000']],
   // Signed and unsigned meet where both fit, and do not wrap.

@@ -8,6 +8,7 @@ import { resolveFunction } from '../../expr/resolve.ts';
 import type { CallExpr, Expr } from '../../sql/ast.ts';
 import { exprStart } from '../../sql/walk.ts';
 import { type ColumnId, exprColumns, type HAggregate, type HExpr } from '../hir.ts';
+import { plainText } from '../plain-text.ts';
 import { coerce, coerceBoolean, type Placed, settle, unify } from './coerce.ts';
 import { comparison, resolveCall } from './compare.ts';
 import { type BindContext, type ExprEnv, notAllowed } from './context.ts';
@@ -134,7 +135,7 @@ function bindAggregate(env: ExprEnv, e: CallExpr, name: string): HExpr {
           },
           'FILTER',
         );
-  if (e.distinct && orderBy.some((o) => !cast.some((a) => JSON.stringify(a) === JSON.stringify(o.expr))))
+  if (e.distinct && orderBy.some((o) => !cast.some((a) => plainText(a) === plainText(o.expr))))
     throw new SqlError(
       'invalid_column_reference',
       'in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list',
@@ -170,7 +171,7 @@ function aggregateOrder(env: ExprEnv, e: CallExpr): HAggregate['orderBy'] {
 
 /** The same call twice is one aggregate. */
 function register(owner: Scope, context: BindContext, call: Omit<HAggregate, 'id'>): ColumnId {
-  const key = JSON.stringify(call, (_, v: unknown) => (typeof v === 'bigint' ? `${v}n` : v));
+  const key = plainText(call);
   const same = owner.aggregateKeys.get(key);
   if (same !== undefined) return same;
   const id = context.newColumn();

@@ -2,6 +2,7 @@
 import { SqlError } from '../../base/error.ts';
 import type { Expr } from '../../sql/ast.ts';
 import type { HExpr } from '../hir.ts';
+import { plainText } from '../plain-text.ts';
 import type { Placed } from './coerce.ts';
 
 /** `pos` is the item's. */
@@ -9,8 +10,7 @@ export interface PendingItem extends Placed {
   readonly name: string;
 }
 
-export const exprKey = (e: HExpr): string =>
-  JSON.stringify(e, (_, v: unknown) => (typeof v === 'bigint' ? `${v}n` : v));
+export const exprKey = (e: HExpr): string => plainText(e);
 export const sameExpr = (a: HExpr, b: HExpr): boolean => a === b || exprKey(a) === exprKey(b);
 
 export function outputPosition(e: Expr, items: readonly PendingItem[], clause: string): number | undefined {
