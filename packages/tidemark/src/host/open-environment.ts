@@ -11,7 +11,7 @@ import { DataDir } from './data-dir.ts';
 import { ThreadFileReader } from './file-reader.ts';
 import { InProcessReplica } from './in-process-replica.ts';
 import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
-import { nodePartCodec } from './part-codec.ts';
+import { memoryPartCodec, nodePartCodec } from './part-codec.ts';
 import type { StoreSet } from './shard-access.ts';
 import { ThreadReplica } from './thread-replica.ts';
 
@@ -45,7 +45,12 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
     codec: nodePartCodec,
   };
   const memory = (): Shards =>
-    new Shards({ ...common, codec: {}, blob: new MemoryBlob(), consensus: new MemoryConsensus() });
+    new Shards({
+      ...common,
+      codec: memoryPartCodec,
+      blob: new MemoryBlob(),
+      consensus: new MemoryConsensus(),
+    });
   const stores: StoreSet = {
     durable: dir === null ? memory() : new Shards({ ...common, blob: dir.blob, consensus: dir.consensus }),
     memory: memory(),
