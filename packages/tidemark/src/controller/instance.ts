@@ -386,7 +386,7 @@ export class ComputeInstance {
     const { replicaId, signal, ...request } = options;
     if (signal?.aborted) throw canceled();
     const replica = replicaId === undefined ? this.replicas[0] : this.#replicas.get(replicaId);
-    if (replica === undefined) throw this.#noReplica();
+    if (replica === undefined) throw noReplica(replicaId);
     const command: PeekCommand = { kind: 'peek', uuid: this.#o.uuid(), ...request };
     const { target, timestamp } = command;
     const { failure } = this.#collections.get(target.id) ?? {};
@@ -413,16 +413,6 @@ export class ComputeInstance {
     this.#send({ kind: 'cancelPeek', uuid });
   }
 
-  #noReplica(): SqlError {
-    return new SqlError(
-      'object_not_in_prerequisite_state',
-      'the cluster has no replica to run the query on',
-      {
-        hint: 'use CREATE CLUSTER REPLICA to add one',
-      },
-    );
-  }
-
   // ---- End
 
   /** What is left: for tests and for the teardown check. */
@@ -437,4 +427,14 @@ export class ComputeInstance {
     for (const id of ids) await this.removeReplica(id);
     for (const c of this.#collections.values()) for (const h of c.imports.values()) h.release();
   }
+}
+
+function noReplica(wanted: ReplicaId | undefined): SqlError {
+  if (wanted !== undefined)
+    return new SqlError('object_not_in_prerequisite_state', `replica ${wanted} is not connected`, {
+      hint: 'a lost replica is started again; mz_internal.mz_cluster_replica_statuses tells when it is back',
+    });
+  return new SqlError('object_not_in_prerequisite_state', 'the cluster has no replica to run the query on', {
+    hint: 'use CREATE CLUSTER REPLICA to add one',
+  });
 }

@@ -338,6 +338,13 @@ export class TestEnvironment {
     replica.onLost('crashed by the test');
   }
 
+  /** Lets time pass until the cluster's replica is connected, after a crash for instance. */
+  async connected(cluster = 'quickstart'): Promise<void> {
+    const { id } = this.replicaOf(cluster);
+    const instance = this.env.instance(this.env.catalog.cluster(cluster)!.id);
+    await this.until(() => instance.replicas.some((r) => r.id === id), `replica ${id} is connected`);
+  }
+
   /** A command past the controller, for what no statement brings about. */
   sendTo(cluster: string, command: Command): void {
     this.#replicas.get(this.replicaOf(cluster).id)!.replica.send(command);
