@@ -59,7 +59,7 @@ export function buildPlan(c: DataflowContext, mir: Mir): BuiltPlan {
   return { root: lowered.root, ...importsOf(c, lowered.imports, lowered.indexes) };
 }
 
-export function importsOf(
+function importsOf(
   c: DataflowContext,
   collections: readonly GlobalId[],
   indexes: readonly GlobalId[],

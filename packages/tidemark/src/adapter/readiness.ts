@@ -49,7 +49,7 @@ export function readiness(env: Environment, cluster?: string): Readiness {
 }
 
 /** Indexes and materialized views of users in a cluster. */
-export function maintainedItems(env: Environment, clusterId: ClusterId): readonly CatalogItem[] {
+function maintainedItems(env: Environment, clusterId: ClusterId): readonly CatalogItem[] {
   const out: CatalogItem[] = [];
   for (const { item, entity } of env.catalog.loadedItems())
     if (entity?.clusterId === clusterId && (item.kind === 'index' || item.kind === 'materialized-view'))

@@ -9,14 +9,12 @@ type Branded<T, B extends string> = T & { readonly [brand]: B };
 export type GlobalId = Branded<string, 'GlobalId'>;
 export type ClusterId = Branded<string, 'ClusterId'>;
 export type ReplicaId = Branded<string, 'ReplicaId'>;
-export type ShardId = Branded<string, 'ShardId'>;
 
 export type IdClass = 'user' | 'system' | 'log' | 'transient';
 
 export const userId = (n: number): GlobalId => `u${n}` as GlobalId;
 export const systemId = (n: number): GlobalId => `s${n}` as GlobalId;
 export const logIndexId = (n: number): GlobalId => `si${n}` as GlobalId;
-export const transientId = (n: number): GlobalId => `t${n}` as GlobalId;
 
 /** The class of an id, from its text. */
 export function idClass(id: string): IdClass {

@@ -60,8 +60,6 @@ export interface SinkItem extends ItemBase {
 }
 
 export type CatalogItem = RelationItem | IndexItem | SinkItem;
-export type ItemKind = CatalogItem['kind'];
-
 export interface ReplicaEntry {
   readonly id: ReplicaId;
   readonly name: string;

@@ -266,7 +266,7 @@ const FIRST: Readonly<Record<SequenceEntity['id'], number>> = {
   oid: 100_000,
 };
 
-export const logIndexOf = (clusterNumber: number, log: LogName): GlobalId =>
+const logIndexOf = (clusterNumber: number, log: LogName): GlobalId =>
   logIndexId(clusterNumber * LOGS_PER_CLUSTER + LOG_RELATIONS[log].number);
 
 function logIndex(c: ClusterEntity, log: LogName): LoadedItem {

@@ -94,8 +94,6 @@ export type Entity =
   | SettingEntity
   | SequenceEntity;
 
-export type EntityKind = Entity['kind'];
-
 export const entityKey = (e: { readonly kind: string; readonly id: string }): string => `${e.kind}/${e.id}`;
 
 /** An item with what derives from its statement. */

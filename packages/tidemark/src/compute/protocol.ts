@@ -131,8 +131,6 @@ export type Command =
   | { readonly kind: 'cancelPeek'; readonly uuid: string }
   | { readonly kind: 'initializationComplete' };
 
-export type CommandKind = Command['kind'];
-
 // ---- Responses
 
 export interface FrontiersResponse {

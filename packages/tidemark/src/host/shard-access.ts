@@ -11,7 +11,7 @@ export interface StoreSet {
 }
 
 /** Shards whose id begins with it are in the memory of the environment. */
-export const MEMORY_PREFIX = 'builtin-';
+const MEMORY_PREFIX = 'builtin-';
 
 const storeOf = (stores: StoreSet, shardId: string): Shards =>
   shardId.startsWith(MEMORY_PREFIX) ? stores.memory : stores.durable;

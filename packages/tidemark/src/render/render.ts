@@ -282,7 +282,7 @@ function renderJoin(r: Renderer, n: LirJoin, nesting: number): Bundle {
 }
 
 /** The same step over the input columns that it reads: a join gathers no others. */
-export function pruneInput(mfp: Mfp): { readonly columns: readonly number[]; readonly mfp: Mfp } {
+function pruneInput(mfp: Mfp): { readonly columns: readonly number[]; readonly mfp: Mfp } {
   const read = new Set<number>(mfp.project.filter((p) => p < mfp.inputArity));
   for (const e of [...mfp.map, ...mfp.filter])
     for (const c of columnsOf(e)) if (c < mfp.inputArity) read.add(c);

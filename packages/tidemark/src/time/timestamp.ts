@@ -16,8 +16,6 @@ export const EMPTY: Frontier = Number.POSITIVE_INFINITY;
 export const isEmpty = (f: Frontier): boolean => f === EMPTY;
 /** The meet of two frontiers: what is complete in both. */
 export const meet = (a: Frontier, b: Frontier): Frontier => (a < b ? a : b);
-/** The join of two frontiers: what is complete in either. */
-export const join = (a: Frontier, b: Frontier): Frontier => (a > b ? a : b);
 /** JSON and SQL form: NULL is the empty frontier. */
 export const toNullable = (f: Frontier): Timestamp | null => (f === EMPTY ? null : f);
 export const fromNullable = (t: Timestamp | null): Frontier => (t === null ? EMPTY : t);

@@ -157,7 +157,7 @@ export async function createDatabase(
 }
 
 /** A database, and its schema `public`. */
-export function newDatabase(env: Environment, name: string): readonly Entity[] {
+function newDatabase(env: Environment, name: string): readonly Entity[] {
   const id = env.catalog.allocate('database');
   const schema = env.catalog.allocate('schema');
   const oids = env.catalog.allocate('oid', 2);

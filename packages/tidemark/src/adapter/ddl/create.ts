@@ -33,7 +33,7 @@ interface NewItem {
   readonly sequences: readonly Entity[];
 }
 
-export function schemaOf(env: Environment, name: QualifiedName): string {
+function schemaOf(env: Environment, name: QualifiedName): string {
   const database = name.database ?? '';
   const schema = env.catalog.schema(name.schema, database);
   if (schema === undefined)
@@ -44,7 +44,7 @@ export function schemaOf(env: Environment, name: QualifiedName): string {
 }
 
 /** False: it is there already, and IF NOT EXISTS says that this is fine. */
-export function isNew(env: Environment, plan: CreatePlan, notify: Notify): boolean {
+function isNew(env: Environment, plan: CreatePlan, notify: Notify): boolean {
   if (env.catalog.itemInSchema(schemaOf(env, plan.name), plan.name.item) === undefined) return true;
   if (!plan.ifNotExists) throw new SqlError('duplicate_table', `relation "${plan.name.item}" already exists`);
   notify(`relation "${plan.name.item}" already exists, skipping`);
@@ -77,7 +77,7 @@ function newItem(
 }
 
 /** A sequence's new value replaces the old one, where there was one. */
-export function sequenceChanges(env: Environment, changes: readonly Entity[]): readonly Entity[] {
+function sequenceChanges(env: Environment, changes: readonly Entity[]): readonly Entity[] {
   return changes.filter((c) => env.catalog.get(c.kind, c.id) !== c);
 }
 
@@ -87,7 +87,7 @@ export const replacedBy = (env: Environment, put: readonly Entity[]): Entity[] =
     return old === undefined ? [] : [old];
   });
 
-export const schemaKinds = (desc: RelationDesc): { oks: ReturnType<typeof kindOf>[]; errs: 'bytes'[] } => ({
+const schemaKinds = (desc: RelationDesc): { oks: ReturnType<typeof kindOf>[]; errs: 'bytes'[] } => ({
   oks: desc.columns.map((c) => kindOf(c.type)),
   errs: ['bytes'],
 });
@@ -182,7 +182,7 @@ export function dataflowContext(env: Environment, clusterId: DataflowContext['cl
 }
 
 /** Keeps what a dataflow will read readable while its creation becomes durable. */
-export function holdImports(c: DataflowContext, d: Omit<DataflowDescription, 'asOf'>, asOf: number): Hold[] {
+function holdImports(c: DataflowContext, d: Omit<DataflowDescription, 'asOf'>, asOf: number): Hold[] {
   return [
     ...d.shardImports.map((i) => c.shards.hold(i.id, asOf)),
     ...d.indexImports.map((i) => c.instance.hold(i.id, i.frozenAt ?? asOf)),

@@ -87,3 +87,26 @@ export function view(v: Omit<BuiltinView, 'keys'> & { readonly key?: readonly st
   const { key, ...rest } = v;
   return { ...rest, keys: keyOf(v.columns, key) };
 }
+
+/** A relation that is always empty: NULLs of the declared types under a false filter. */
+export function emptyView(
+  schema: SystemSchema,
+  spec: {
+    readonly name: string;
+    readonly number: number;
+    readonly doc: string;
+    readonly columns: readonly string[];
+  },
+): BuiltinView {
+  const nulls = spec.columns.map((c) => {
+    const [name, t] = c.split(' ') as [string, string];
+    return `NULL::${t} AS "${name}"`;
+  });
+  return view({
+    ...spec,
+    schema,
+    oid: 20000 + spec.number,
+    columns: columns(...spec.columns).map((c) => ({ ...c, nullable: true })),
+    sql: `SELECT ${nulls.join(', ')} WHERE false`,
+  });
+}

@@ -95,6 +95,23 @@ export function functionRows(): readonly BuiltinRow[] {
   return rows;
 }
 
+/** Functions that only name how a type is read, under PostgreSQL's OIDs: clients compare `typinput` with them. */
+const TYPE_INPUT: ReadonlyMap<string, number> = new Map([['array_in', 750]]);
+
+let byName: Map<string, (readonly [name: string, oid: number])[]> | undefined;
+
+export function functionOids(name: string): readonly number[] {
+  const input = TYPE_INPUT.get(name);
+  if (input !== undefined) return [input];
+  byName ??= Map.groupBy(functionNames(), ([n]) => n);
+  return (byName.get(name) ?? []).map(([, oid]) => oid);
+}
+
+export function* functionNames(): Generator<readonly [name: string, oid: number]> {
+  for (const row of functionRows()) yield [row[1] as string, row[0] as number];
+  yield* TYPE_INPUT;
+}
+
 export function operatorRows(): readonly BuiltinRow[] {
   return allFunctions().flatMap((f) =>
     f.name === null || !isOperator(f.name)

@@ -1,21 +1,7 @@
 /** Relations of `pg_catalog` about things that do not exist here: empty, with PostgreSQL's columns. */
-import { type BuiltinView, columns, view } from './declare.ts';
+import { type BuiltinView, emptyView } from './declare.ts';
 
-/** A relation that is always empty: NULLs of the declared types under a false filter. */
-function empty(spec: { name: string; number: number; doc: string; columns: readonly string[] }): BuiltinView {
-  const cols = columns(...spec.columns);
-  const nulls = spec.columns.map((c) => {
-    const [name, t] = c.split(' ') as [string, string];
-    return `NULL::${t.replace('?', '')} AS "${name}"`;
-  });
-  return view({
-    ...spec,
-    schema: 'pg_catalog',
-    oid: 20000 + spec.number,
-    columns: cols.map((c) => ({ ...c, nullable: true })),
-    sql: `SELECT ${nulls.join(', ')} WHERE false`,
-  });
-}
+const empty = (spec: Parameters<typeof emptyView>[1]): BuiltinView => emptyView('pg_catalog', spec);
 
 export const EMPTY_PG_VIEWS: readonly BuiltinView[] = [
   empty({
