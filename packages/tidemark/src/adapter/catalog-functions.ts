@@ -3,8 +3,8 @@
  * become lookups in a literal, for workers have no catalog: a JSON object from the argument's text to the answer.
  */
 import { assert } from '../base/assert.ts';
-import { SqlError } from '../base/error.ts';
-import { functionRows } from '../catalog/builtins/engine-rows.ts';
+import { type ErrorCode, SqlError } from '../base/error.ts';
+import { functionNames, functionOids, functionRows } from '../catalog/builtins/engine-rows.ts';
 import { BUILTIN_TABLES } from '../catalog/builtins/tables.ts';
 import type { CatalogItem, NameContext } from '../catalog/catalog-reader.ts';
 import { isRelation } from '../catalog/catalog-reader.ts';
@@ -63,8 +63,10 @@ function* items(
 const isVisible = (f: CatalogFacts, item: CatalogItem): boolean =>
   f.catalog.resolve([item.name.item], f.names)?.id === item.id;
 
+const doubleQuoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
 function displayName(f: CatalogFacts, item: CatalogItem): string {
-  const quote = (s: string) => (/^[a-z_][a-z0-9_$]*$/.test(s) ? s : `"${s.replaceAll('"', '""')}"`);
+  const quote = (s: string) => (/^[a-z_][a-z0-9_$]*$/.test(s) ? s : doubleQuoted(s));
   return isVisible(f, item) ? quote(item.name.item) : `${quote(item.name.schema)}.${quote(item.name.item)}`;
 }
 
@@ -152,13 +154,29 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   pg_database_size: constant(0n),
   regclass_out: table((f) => items(f, (i) => displayName(f, i))),
   regtype_out: table(types),
+  regproc_out: table(function* () {
+    for (const [name, oid] of functionNames()) yield [String(oid), name];
+  }),
+  to_regproc: table(function* () {
+    for (const [name] of functionNames()) {
+      const [oid, another] = functionOids(name);
+      if (another === undefined) yield [name, String(oid)];
+    }
+  }),
   regnamespace_out: table(function* (f) {
     for (const s of f.catalog.all('schema')) yield [String(s.oid), s.name];
   }),
   to_regclass: table(function* (f) {
     for (const i of f.catalog.items()) {
-      if (isVisible(f, i)) yield [i.name.item, String(i.oid)];
-      yield [`${i.name.schema}.${i.name.item}`, String(i.oid)];
+      const oid = String(i.oid);
+      const { schema, item } = i.name;
+      for (const [s, n] of [
+        [schema, item],
+        [doubleQuoted(schema), doubleQuoted(item)],
+      ]) {
+        if (isVisible(f, i)) yield [n!, oid];
+        yield [`${s}.${n}`, oid];
+      }
     }
   }),
   to_regtype: table(function* () {
@@ -170,11 +188,21 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   }),
 };
 
+/** A name is read as the function that looks it up does; over columns an unknown one gives NULL. */
+const answerOf = (func: string): Answer | undefined => ANSWERS[func.replace(/^(reg\w+)_in$/, 'to_$1')];
+
+const NAMED: Readonly<Record<string, readonly [code: ErrorCode, what: string]>> = {
+  regclass: ['undefined_table', 'relation'],
+  regtype: ['undefined_object', 'type'],
+  regproc: ['undefined_function', 'function'],
+  regnamespace: ['invalid_schema_name', 'schema'],
+};
+
 /** The answer for one value of each argument. */
 export function askCatalog(facts: CatalogFacts, func: string, args: readonly Datum[]): Datum {
   const returns = functionById(func).returns as TypeName;
-  const missing = /^(reg\w+)_in$/.exec(func)?.[1];
-  const answer = ANSWERS[missing === undefined ? func : `to_${missing}`];
+  const reads = /^(reg\w+)_in$/.exec(func)?.[1];
+  const answer = answerOf(func);
   switch (answer?.kind) {
     case undefined:
       return null;
@@ -183,10 +211,13 @@ export function askCatalog(facts: CatalogFacts, func: string, args: readonly Dat
     case 'argument':
       return args[0] ?? null;
     case 'table': {
+      if (reads !== undefined && /^\d+$/.test(String(args[0]))) return Number(args[0]);
       const key = answer.pair === true ? `${args[0]}.${args[1]}` : String(args[0]);
       for (const [k, a] of answer.rows(facts)) if (k === key) return fromText(a, returns);
-      if (missing !== undefined)
-        throw new SqlError('undefined_object', `${missing.slice(3)} "${key}" does not exist`);
+      if (reads !== undefined) {
+        const [code, what] = NAMED[reads]!;
+        throw new SqlError(code, `${what} "${key}" does not exist`);
+      }
       return func.endsWith('_out') ? key : null;
     }
   }
@@ -204,7 +235,7 @@ export function lowerCatalogCalls(mir: Mir, facts: CatalogFacts): Mir {
 
 function lower(e: ScalarExpr, facts: CatalogFacts): ScalarExpr {
   if (e.kind !== 'call' || functionById(e.func).volatility !== 'catalog') return e;
-  const answer = ANSWERS[e.func];
+  const answer = answerOf(e.func);
   const [key] = e.args;
   assert(key !== undefined, `catalog function ${e.func} has an argument`);
   switch (answer?.kind) {

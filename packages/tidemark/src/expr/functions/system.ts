@@ -227,6 +227,7 @@ const PRIVILEGES: readonly [string, readonly Pattern[][]][] = [
     [
       ['text', 'text'],
       ['oid', 'text'],
+      ['name', 'text', 'text'],
       ['name', 'oid', 'text'],
     ],
   ],
