@@ -104,7 +104,6 @@ export class Environment {
   #catalogShard!: Shard;
   readonly #lifecycleListeners = new Set<(event: LifecycleEvent, clusterId: ClusterId) => void>();
   #transient = 0;
-  #ddl: Promise<unknown> = Promise.resolve();
   #cancelMaintenance: (() => void) | null = null;
   #closed = false;
 
@@ -208,11 +207,13 @@ export class Environment {
   // ---- Catalog changes
 
   /** One statement at a time changes the catalog; a failed one hands on to the next. */
-  exclusively<T>(f: () => Promise<T>): Promise<T> {
-    const run = this.#ddl.then(f, f);
-    this.#ddl = run.catch(() => undefined);
-    return run;
-  }
+  readonly exclusively: InTurn = inTurn();
+
+  /**
+   * One statement at a time reads before it writes: two updates of a row would otherwise both start from the same old one. Not the
+   * lock of the catalog, for what is read may take its time.
+   */
+  readonly updating: InTurn = inTurn();
 
   /** Makes a change durable, then true. `durable: false`: of what is derived at each start. */
   async transact(
@@ -380,6 +381,17 @@ export class Environment {
     await this.options.stores.durable.close();
     await this.options.stores.memory.close();
   }
+}
+
+type InTurn = <T>(f: () => Promise<T>) => Promise<T>;
+
+function inTurn(): InTurn {
+  let last: Promise<unknown> = Promise.resolve();
+  return (f) => {
+    const run = last.then(f);
+    last = run.catch(() => undefined);
+    return run;
+  };
 }
 
 function commitAll(prepared: readonly PreparedRows[]): void {

@@ -386,7 +386,7 @@ export class Session {
         },
       );
     // Nobody else may change what was read between the read and the commit.
-    return this.#env.exclusively(async () => {
+    return this.#env.updating(async () => {
       const again = planStatement(statement, this.#context(params)) as typeof plan;
       const result = await run(again);
       signal.throwIfAborted();
