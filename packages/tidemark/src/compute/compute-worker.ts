@@ -23,7 +23,12 @@ import type { Command, DataflowDescription, Response, Tunables } from './protoco
 import { PROTOCOL_VERSION } from './protocol.ts';
 import { hostError, type ShardAccess } from './shard-source.ts';
 
-export const SLICE_NS = 8_000_000;
+const SLICE_NS = 8_000_000;
+/**
+ * While somebody waits for an answer: a query on several workers is a dozen messages one after the other, and each of them waits for
+ * the slice under way.
+ */
+const HURRIED_SLICE_NS = 2_000_000;
 
 export interface ComputeWorkerOptions {
   readonly index: number;
@@ -256,7 +261,8 @@ export class ComputeWorker {
   /** Runs one slice: dataflows, a turn for each peek, merges if there is nothing else; then reports. */
   step(): 'more' | 'idle' {
     this.#logging?.drain();
-    const dataflows = this.#worker.step({ budgetNs: SLICE_NS });
+    const budgetNs = this.#peeks.size > 0 ? HURRIED_SLICE_NS : SLICE_NS;
+    const dataflows = this.#worker.step({ budgetNs });
     this.#peeksHaveWork = this.#peeks.step();
     const merges = dataflows === 'idle' && !this.#peeksHaveWork ? this.#worker.idle() : 'idle';
     this.#report();
