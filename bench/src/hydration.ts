@@ -48,7 +48,11 @@ function difference(answer: readonly string[], right: readonly string[]): string
 function median(runs: readonly Spent[]): Spent {
   const middle = (of: (s: Spent) => number): number =>
     runs.map(of).sort((a, b) => a - b)[(runs.length - 1) >> 1]!;
-  return { ms: middle((s) => s.ms), cpuMs: middle((s) => s.cpuMs) };
+  return {
+    ms: middle((s) => s.ms),
+    cpuMs: middle((s) => s.cpuMs),
+    longestSliceMs: middle((s) => s.longestSliceMs ?? 0),
+  };
 }
 
 interface Result extends Spent {
@@ -96,6 +100,7 @@ export async function runHydration(o: HydrationOptions): Promise<readonly string
         name,
         r.ms.toFixed(0),
         r.cpuMs.toFixed(0),
+        name === PEER ? '' : r.longestSliceMs!.toFixed(1),
         `${r.runs}`,
         times(peer.ms / r.ms),
         times(peer.cpuMs / r.cpuMs),
@@ -103,7 +108,17 @@ export async function runHydration(o: HydrationOptions): Promise<readonly string
       ]);
     }
   }
-  const head = ['workload', 'contestant', 'ms', 'cpu ms', 'runs', 'db-ivm / ours', 'by cpu', 'wanted'];
+  const head = [
+    'workload',
+    'contestant',
+    'ms',
+    'cpu ms',
+    'slice ms',
+    'runs',
+    'db-ivm / ours',
+    'by cpu',
+    'wanted',
+  ];
   console.log(table(head, rows));
   console.log(
     wrong.length === 0 ? '\nall answers are right' : `\n${wrong.length} WRONG:\n${wrong.join('\n')}`,

@@ -8,6 +8,8 @@ export interface Spent {
   readonly ms: number;
   /** Of all threads of the process, the collector's too. On a shared machine the wall shows the neighbours. */
   readonly cpuMs: number;
+  /** The longest time for which the worker's event loop did not turn; of those that have slices. */
+  readonly longestSliceMs?: number;
 }
 
 export class Clock {

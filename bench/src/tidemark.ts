@@ -132,11 +132,18 @@ async function access(shards: Shards, path: InputPath): Promise<ShardAccess> {
   return { open, readPart: async (read) => decoded.get(read.part.key!)! };
 }
 
+function threadCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
 /** A worker and its loop: one slice, then a turn of the event loop, as on a thread of its own. */
 class Driver {
   readonly #worker: ComputeWorker;
   readonly #waiting: { readonly wanted: (r: Response) => boolean; resolve(): void }[] = [];
   #scheduled = false;
+  /** Of this thread's time: how long a command or a peek may have to wait. */
+  longestSliceMs = 0;
 
   constructor(shards: ShardAccess) {
     this.#worker = new ComputeWorker({
@@ -164,7 +171,10 @@ class Driver {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      if (this.#worker.step() === 'more') this.#wake();
+      const start = threadCpuMs();
+      const more = this.#worker.step();
+      this.longestSliceMs = Math.max(this.longestSliceMs, threadCpuMs() - start);
+      if (more === 'more') this.#wake();
     });
   }
 
@@ -233,7 +243,7 @@ export async function runTidemark(workload: WorkloadName, n: number, path: Input
   driver.send({ kind: 'schedule', id: INDEX, waitedOn: 'inputs_available' });
   await hydrated;
   const read = workload === 'W1' ? await driver.peek(desc, [[READ_CUSTOMER]]) : null;
-  const spent = clock.read();
+  const spent = { ...clock.read(), longestSliceMs: driver.longestSliceMs };
   const answer = linesOf(desc, read ?? (await driver.peek(desc, null)));
   driver.close();
   return { ...spent, answer };
