@@ -132,12 +132,12 @@ function simplifyCoalesce(e: Special): ScalarExpr {
   return args.length === e.args.length ? e : { ...e, args };
 }
 
-/** Whether an expression may be NULL, given which columns may. */
-export function isNullable(e: ScalarExpr, column: (index: number) => boolean): boolean {
-  const each = (x: ScalarExpr): boolean => isNullable(x, column);
+/** Whether the value may be NULL, given which input columns may. */
+export function isNullable(e: ScalarExpr, columns: readonly { readonly nullable: boolean }[]): boolean {
+  const each = (x: ScalarExpr): boolean => isNullable(x, columns);
   switch (e.kind) {
     case 'column':
-      return column(e.index);
+      return columns[e.index]!.nullable;
     case 'literal':
       return e.value === null;
     case 'error':

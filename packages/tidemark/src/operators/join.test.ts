@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashRows } from '../repr/hash.ts';
 import type { Kind } from '../repr/types.ts';
+import { SeededRandom } from '../testkit/random.ts';
 import { arrangementSpec, type RowHash } from '../trace/arranged-batch.ts';
 import type { TraceHandle } from '../trace/trace.ts';
 import { type Arranged, arrange } from './arrange.ts';
@@ -15,15 +16,7 @@ import { importTrace } from './import.ts';
 import { join } from './join.ts';
 import { probe } from './probe.ts';
 import { type InputHandle, source } from './source.ts';
-import {
-  batchOf,
-  type Cell,
-  contents,
-  SeededRandom,
-  TestCluster,
-  type Update,
-  updatesOf,
-} from './test-cluster.ts';
+import { batchOf, type Cell, contents, TestCluster, type Update, updatesOf } from './test-cluster.ts';
 
 const SEED = Number(process.env['SEED'] ?? 1);
 const RUNS = Number(process.env['RUNS'] ?? 60);

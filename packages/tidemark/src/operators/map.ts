@@ -6,15 +6,11 @@
 import type { Scope } from '../dataflow/builder.ts';
 import type { Stream } from '../dataflow/ports.ts';
 import type { Batch } from '../repr/batch.ts';
+import type { OksErrs } from './state/stateful-operator.ts';
 
 export interface MapResult {
   readonly oks?: Batch | undefined;
   readonly errs?: Batch | undefined;
-}
-
-export interface OksErrs {
-  readonly oks: Stream<Batch>;
-  readonly errs: Stream<Batch>;
 }
 
 export function map(

@@ -1,5 +1,4 @@
 /** For tests of this folder and of `dataflow`: workers in one thread on a seeded schedule, and naive collections. */
-import type { Random } from '../base/clock.ts';
 import type { DataflowEvents } from '../dataflow/events.ts';
 import { LocalMesh } from '../dataflow/local-mesh.ts';
 import { Worker } from '../dataflow/worker.ts';
@@ -7,30 +6,7 @@ import type { Batch } from '../repr/batch.ts';
 import { diffAt, timeAt } from '../repr/batch.ts';
 import { ColumnBuilder, isNull } from '../repr/column.ts';
 import type { Kind } from '../repr/types.ts';
-
-/** xorshift32. */
-export class SeededRandom implements Random {
-  #s: number;
-
-  constructor(seed: number) {
-    this.#s = Math.imul(seed + 1, 0x9e3779b1) | 1;
-  }
-
-  next(): number {
-    this.#s ^= this.#s << 13;
-    this.#s ^= this.#s >>> 17;
-    this.#s ^= this.#s << 5;
-    return (this.#s >>> 0) / 4294967296;
-  }
-
-  below(n: number): number {
-    return Math.floor(this.next() * n);
-  }
-
-  bytes(n: number): Uint8Array {
-    return Uint8Array.from({ length: n }, () => this.below(256));
-  }
-}
+import { SeededRandom } from '../testkit/random.ts';
 
 /** Counts calls, so that a step with a budget of one runs one operator. */
 class TickClock {

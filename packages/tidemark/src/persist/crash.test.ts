@@ -8,18 +8,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SqlError } from '../base/error.ts';
+import { SeededRandom } from '../testkit/random.ts';
 import { type Blob, MemoryBlob } from './blob.ts';
 import { type Consensus, MemoryConsensus } from './consensus.ts';
-import {
-  accumulate,
-  readAll,
-  realTimers,
-  rows,
-  SCHEMA,
-  TestClock,
-  TestRandom,
-  type Update,
-} from './fixtures.ts';
+import { accumulate, readAll, realTimers, rows, SCHEMA, TestClock, type Update } from './fixtures.ts';
 import { MemoryPins } from './pins.ts';
 import type { Shard } from './shard.ts';
 import { Shards } from './shards.ts';
@@ -28,14 +20,14 @@ class Crash extends Error {}
 
 /** Decides, call by call, what becomes of it. Dead: nothing has an effect any more. */
 class Faults {
-  readonly #random: TestRandom;
+  readonly #random: SeededRandom;
   readonly #rate: number;
   readonly #crashRate: number;
   dead = false;
   /** How often each kind of fault struck. */
   readonly struck = { before: 0, after: 0, crash: 0 };
 
-  constructor(random: TestRandom, rate: number, crashRate: number) {
+  constructor(random: SeededRandom, rate: number, crashRate: number) {
     this.#random = random;
     this.#rate = rate;
     this.#crashRate = crashRate;
@@ -76,7 +68,7 @@ interface World {
   readonly blob: MemoryBlob;
   readonly consensus: MemoryConsensus;
   readonly clock: TestClock;
-  readonly random: TestRandom;
+  readonly random: SeededRandom;
   /** What was appended for certain, by shard. */
   readonly contents: Map<string, Update[]>;
   start: number;
@@ -218,7 +210,7 @@ test('whatever fails, acknowledged appends are there exactly once', async () => 
   const runs = Number(process.env['RUNS'] ?? 25);
   const struck = { before: 0, after: 0, crash: 0 };
   for (let seed = first; seed < first + runs; seed++) {
-    const random = new TestRandom(seed * 7919);
+    const random = new SeededRandom(seed * 7919);
     const w: World = {
       blob: new MemoryBlob(),
       consensus: new MemoryConsensus(),
@@ -254,7 +246,7 @@ test('replicas that race over failing stores append each time exactly once', asy
   const first = Number(process.env['SEED'] ?? 1);
   const runs = Number(process.env['RUNS'] ?? 20);
   for (let seed = first; seed < first + runs; seed++) {
-    const random = new TestRandom(seed * 15_485_863);
+    const random = new SeededRandom(seed * 15_485_863);
     const stores = { blob: new MemoryBlob(), consensus: new MemoryConsensus() };
     const sink = { generation: 1, exportId: 'u9' };
     const faults = new Faults(random, 0.15, 0);
@@ -266,7 +258,7 @@ test('replicas that race over failing stores append each time exactly once', asy
         pins,
         clock: new TestClock(),
         timers: realTimers,
-        random: new TestRandom(1 + random.below(1e9)),
+        random: new SeededRandom(1 + random.below(1e9)),
         inlineMaxBytes: seed % 2 === 0 ? 0 : 300,
         compaction: { inlineParts: 3, fanOut: 2 },
       });

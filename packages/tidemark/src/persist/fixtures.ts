@@ -1,7 +1,8 @@
 /** What the tests of this folder share: small batches, seeded chance, and timers that do not keep a test alive. */
-import type { Clock, Random, Timers } from '../base/clock.ts';
+import type { Clock, Timers } from '../base/clock.ts';
 import { type Batch, diffAt, timeAt } from '../repr/batch.ts';
 import { i64ToNumber, NO_OFFSETS, setI64Number } from '../repr/column.ts';
+import { SeededRandom } from '../testkit/random.ts';
 import { MemoryBlob } from './blob.ts';
 import { MemoryConsensus } from './consensus.ts';
 import type { Fence, PartRead, ShardSchema, Updates } from './shard-types.ts';
@@ -68,26 +69,6 @@ export async function readAll(shards: Shards, parts: readonly PartRead[]): Promi
   return out;
 }
 
-/** Seeded: the same numbers for the same seed. */
-export class TestRandom implements Random {
-  #s: number;
-  constructor(seed: number) {
-    this.#s = seed | 0 || 1;
-  }
-  next(): number {
-    this.#s ^= this.#s << 13;
-    this.#s ^= this.#s >>> 17;
-    this.#s ^= this.#s << 5;
-    return (this.#s >>> 0) / 4294967296;
-  }
-  below(n: number): number {
-    return Math.floor(this.next() * n);
-  }
-  bytes(n: number): Uint8Array {
-    return Uint8Array.from({ length: n }, () => this.below(256));
-  }
-}
-
 /** Time that only a test moves. */
 export class TestClock implements Clock {
   now = 1_000_000;
@@ -117,7 +98,7 @@ export function memoryShards(options: Partial<ShardsOptions> = {}): Shards {
     consensus: new MemoryConsensus(),
     clock: new TestClock(),
     timers: realTimers,
-    random: new TestRandom(7),
+    random: new SeededRandom(7),
     ...options,
   });
 }

@@ -7,20 +7,11 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SeededRandom } from '../testkit/random.ts';
 import { EMPTY } from '../time/timestamp.ts';
 import { MemoryBlob } from './blob.ts';
 import { MemoryConsensus } from './consensus.ts';
-import {
-  accumulate,
-  FENCE,
-  readAll,
-  realTimers,
-  rows,
-  SCHEMA,
-  TestClock,
-  TestRandom,
-  type Update,
-} from './fixtures.ts';
+import { accumulate, FENCE, readAll, realTimers, rows, SCHEMA, TestClock, type Update } from './fixtures.ts';
 import { MemoryPins } from './pins.ts';
 import type { Shard } from './shard.ts';
 import type { Listen, ReadHold } from './shard-types.ts';
@@ -41,7 +32,7 @@ interface Listener {
 }
 
 interface World {
-  readonly random: TestRandom;
+  readonly random: SeededRandom;
   readonly processes: readonly Process[];
   readonly listeners: Listener[];
   readonly contents: Update[];
@@ -51,7 +42,7 @@ interface World {
 }
 
 async function makeWorld(seed: number): Promise<World> {
-  const random = new TestRandom(seed * 104_729);
+  const random = new SeededRandom(seed * 104_729);
   const stores = {
     blob: new MemoryBlob(),
     consensus: new MemoryConsensus(),
@@ -65,7 +56,7 @@ async function makeWorld(seed: number): Promise<World> {
   };
   const processes: Process[] = [];
   for (let i = 0; i < 3; i++) {
-    const shards = new Shards({ ...stores, random: new TestRandom(seed * 31 + i) });
+    const shards = new Shards({ ...stores, random: new SeededRandom(seed * 31 + i) });
     processes.push({ shards, shard: await shards.create('u1', { schema: SCHEMA, since: 0, fence: FENCE }) });
   }
   return { random, processes, listeners: [], contents: [], upper: 0, value: 0, did: {} };

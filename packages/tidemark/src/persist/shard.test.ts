@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SqlError } from '../base/error.ts';
+import { SeededRandom } from '../testkit/random.ts';
 import { EMPTY } from '../time/timestamp.ts';
 import { MemoryBlob } from './blob.ts';
 import { MemoryConsensus } from './consensus.ts';
@@ -13,7 +14,6 @@ import {
   rows,
   SCHEMA,
   TestClock,
-  TestRandom,
   texts,
   type Update,
 } from './fixtures.ts';
@@ -140,8 +140,8 @@ test('holds keep the since; releasing the last one leaves it', async () => {
 test('a dead reader is let go, a durable hold is not', async () => {
   const clock = new TestClock();
   const stores = { blob: new MemoryBlob(), consensus: new MemoryConsensus(), clock };
-  const dead = memoryShards({ ...stores, random: new TestRandom(1), leaseMs: 100 });
-  const alive = memoryShards({ ...stores, random: new TestRandom(2), leaseMs: 100 });
+  const dead = memoryShards({ ...stores, random: new SeededRandom(1), leaseMs: 100 });
+  const alive = memoryShards({ ...stores, random: new SeededRandom(2), leaseMs: 100 });
   const shard = await alive.create('u1', created);
   await (await dead.open('u1'))!.hold({ since: 3 });
   const hold = await alive.open('u1').then((s) => s!.hold({ since: 9 }));
@@ -189,7 +189,7 @@ test('another process hears of an append: by its notice, and by polling if that 
     const reader = memoryShards({
       ...stores,
       ...(watched ? { watch, pollMs: 1e9 } : { pollMs: 1 }),
-      random: new TestRandom(3),
+      random: new SeededRandom(3),
     });
     const w = await writer.create('u1', created);
     const r = (await reader.open('u1'))!;
@@ -336,7 +336,7 @@ test('a second opener sees the same state as the first', async () => {
     ...stores,
     clock: new TestClock(),
     timers: realTimers,
-    random: new TestRandom(5),
+    random: new SeededRandom(5),
   });
   assert.deepEqual((await second.open('u1'))!.info(), shard.info());
 });

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { SqlError } from '../base/error.ts';
+import { SeededRandom } from '../testkit/random.ts';
 import { blobContract } from './blob.contract.ts';
 import { MemoryBlob } from './blob.ts';
 import { consensusContract } from './consensus.contract.ts';
 import { MemoryConsensus } from './consensus.ts';
-import { FENCE, memoryShards, readAll, rows, SCHEMA, TestRandom } from './fixtures.ts';
+import { FENCE, memoryShards, readAll, rows, SCHEMA } from './fixtures.ts';
 import { MemoryPins } from './pins.ts';
 import { remoteStores, type StorePort, serveStores } from './rpc.ts';
 import type { Stores } from './shards.ts';
@@ -69,7 +70,7 @@ test('errors cross the port as what they are', async () => {
 test('a reader behind a port hears of an append, and pins what it reads until its port ends', async () => {
   const { local, there, server, end } = remote();
   const { here } = local;
-  const far = memoryShards({ ...there, pollMs: 1e9, random: new TestRandom(2) });
+  const far = memoryShards({ ...there, pollMs: 1e9, random: new SeededRandom(2) });
   const shard = await here.create('u1', { schema: SCHEMA, since: 0, fence: FENCE });
   const snapshot = (await far.open('u1'))!.snapshot(3);
   await shard.compareAndAppend(FENCE, { updates: [rows([[1, 2, 1]])], expectedUpper: 0, newUpper: 4 });

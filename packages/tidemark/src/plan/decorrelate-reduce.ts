@@ -79,19 +79,17 @@ function reduceOver(
   });
 }
 
+/** An aggregate call over the input's columns. */
+interface LoweredCall {
+  readonly func: string;
+  readonly args: readonly ScalarExpr[];
+  readonly order: readonly ScalarExpr[];
+  readonly test: ScalarExpr | undefined;
+  readonly type: AggregateExpr['type'];
+}
+
 /** Adds the primitives of a call and returns the expression over their results that is its value. */
-function expand(
-  a: HAggregate,
-  c: {
-    readonly func: string;
-    readonly args: readonly ScalarExpr[];
-    readonly order: readonly ScalarExpr[];
-    readonly test: ScalarExpr | undefined;
-    readonly type: AggregateExpr['type'];
-  },
-  into: Primitive[],
-  offset: number,
-): ScalarExpr {
+function expand(a: HAggregate, c: LoweredCall, into: Primitive[], offset: number): ScalarExpr {
   const def = aggregateById(c.func);
   if (def.plan.kind === 'composite') {
     const parts = def.plan.lower({ args: c.args, type: c.type });
@@ -104,16 +102,7 @@ function expand(
   return column(offset + into.length - 1, c.type);
 }
 
-function primitive(
-  a: HAggregate,
-  c: {
-    readonly func: string;
-    readonly args: readonly ScalarExpr[];
-    readonly order: readonly ScalarExpr[];
-    readonly test: ScalarExpr | undefined;
-    readonly type: AggregateExpr['type'];
-  },
-): Primitive {
+function primitive(a: HAggregate, c: LoweredCall): Primitive {
   const def = aggregateById(c.func);
   const orderBy = def.ordered
     ? a.orderBy.map((o, i) => ({ expr: c.order[i], desc: o.desc, nullsFirst: o.nullsFirst }))

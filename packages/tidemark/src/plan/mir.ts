@@ -10,11 +10,12 @@ import type { GlobalId } from '../base/ids.ts';
 import { printScalar } from '../expr/expr-tree.ts';
 import { aggregateById } from '../expr/registry.ts';
 import type { AggregateExpr, EvalError, OrderKey, ScalarExpr } from '../expr/scalar.ts';
+import { isNullable } from '../expr/simplify.ts';
 import type { Row, SqlType } from '../repr/types.ts';
 import { joinKeys, type Keys, minimalKeys } from './mir-keys.ts';
 import { plainText } from './plain-text.ts';
 import { printAggregate, printOrder } from './print-scalar.ts';
-import { fixedColumn, isNullable, provesNotNull } from './scalar-facts.ts';
+import { fixedColumn, provesNotNull } from './scalar-facts.ts';
 
 /** A column of a node's output. */
 export interface Column {

@@ -1,35 +1,12 @@
 /**
- * What the planner asks about scalar expressions: may it be NULL, may it fail, is it an equality, a NULL test. All
- * derived from the function table; no function is known by its id here but the few that `make-scalar.ts` builds.
+ * What the planner asks about scalar expressions: is it an equality, a NULL test. All derived from the function table;
+ * no function is known by its id here but the few that `make-scalar.ts` builds.
  */
 import { functionById } from '../expr/registry.ts';
 import type { ScalarExpr } from '../expr/scalar.ts';
 
 export const IS_NULL = 'is_null';
 export const NOT = 'not_bool';
-
-/** Whether the value may be NULL, given which input columns may. */
-export function isNullable(e: ScalarExpr, columns: readonly { readonly nullable: boolean }[]): boolean {
-  switch (e.kind) {
-    case 'column':
-      return columns[e.index].nullable;
-    case 'literal':
-      return e.value === null;
-    case 'error':
-      return false;
-    case 'and':
-    case 'or':
-      return e.args.some((a) => isNullable(a, columns));
-    case 'if':
-      return isNullable(e.args[1], columns) || isNullable(e.args[2], columns);
-    case 'coalesce':
-      return e.args.every((a) => isNullable(a, columns));
-    case 'call': {
-      const def = functionById(e.func);
-      return def.nullable || (def.strict && e.args.some((a) => isNullable(a, columns)));
-    }
-  }
-}
 
 export const isNullTest = (e: ScalarExpr): boolean => e.kind === 'call' && e.func === IS_NULL;
 /** `x` of `x IS NOT NULL`. */

@@ -175,31 +175,22 @@ function scale(months: number, days: number, micros: number): Interval {
   return makeInterval(wholeMonths, wholeDays, roundEven(micros + seconds * 1e6));
 }
 
+/** Whole `size`s of the lower field move to the upper one, and both get one sign. */
+function carried(upper: number, lower: number, size: number): readonly [upper: number, lower: number] {
+  const whole = Math.trunc(lower / size);
+  const up = upper + whole;
+  const low = lower - whole * size;
+  if (up > 0 && low < 0) return [up - 1, low + size];
+  return up < 0 && low > 0 ? [up + 1, low - size] : [up, low];
+}
+
 export function justifyHours(v: Interval): Interval {
-  const whole = Math.trunc(v.micros / MICROS_PER_DAY);
-  let days = v.days + whole;
-  let micros = v.micros - whole * MICROS_PER_DAY;
-  if (days > 0 && micros < 0) {
-    micros += MICROS_PER_DAY;
-    days--;
-  } else if (days < 0 && micros > 0) {
-    micros -= MICROS_PER_DAY;
-    days++;
-  }
+  const [days, micros] = carried(v.days, v.micros, MICROS_PER_DAY);
   return makeInterval(v.months, days, micros);
 }
 
 export function justifyDays(v: Interval): Interval {
-  const whole = Math.trunc(v.days / DAYS_PER_MONTH);
-  let months = v.months + whole;
-  let days = v.days - whole * DAYS_PER_MONTH;
-  if (months > 0 && days < 0) {
-    days += DAYS_PER_MONTH;
-    months--;
-  } else if (months < 0 && days > 0) {
-    days -= DAYS_PER_MONTH;
-    months++;
-  }
+  const [months, days] = carried(v.months, v.days, DAYS_PER_MONTH);
   return makeInterval(months, days, v.micros);
 }
 

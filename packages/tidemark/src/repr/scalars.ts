@@ -154,13 +154,14 @@ export function byteaToText(b: Uint8Array): string {
 
 /** Hex (`\x0aff`) or escape (`a\\b\001`) form. */
 export function parseBytea(text: string): Uint8Array<ArrayBuffer> {
-  return text.startsWith('\\x') ? parseHex(text) : parseEscape(text);
+  return text.startsWith('\\x') ? parseHex(text.slice(2)) : parseEscape(text);
 }
 
-function parseHex(text: string): Uint8Array<ArrayBuffer> {
+/** Pairs of digits; white space may stand between pairs. */
+export function parseHex(text: string): Uint8Array<ArrayBuffer> {
   const out: number[] = [];
   let high = -1;
-  for (const c of text.slice(2)) {
+  for (const c of text) {
     if (high < 0 && ' \n\t\r'.includes(c)) continue;
     const v = HEX.indexOf(c.toLowerCase());
     if (v < 0) throw new SqlError('invalid_parameter_value', `invalid hexadecimal digit: "${c}"`);

@@ -5,16 +5,10 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  batchOf,
-  type Cell,
-  contents,
-  SeededRandom,
-  type Update,
-  updatesOf,
-} from '../operators/test-cluster.ts';
+import { batchOf, type Cell, contents, type Update, updatesOf } from '../operators/test-cluster.ts';
 import { hashRows } from '../repr/hash.ts';
 import type { Kind } from '../repr/types.ts';
+import { SeededRandom } from '../testkit/random.ts';
 import { EMPTY } from '../time/timestamp.ts';
 import { type ArrangementSpec, arrangementSpec, heapSize, type RowHash } from './arranged-batch.ts';
 import { Batcher } from './batcher.ts';

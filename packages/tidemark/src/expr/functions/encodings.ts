@@ -1,6 +1,6 @@
 /** Bytes in text forms. */
 import { SqlError } from '../../base/error.ts';
-import { byteaToText } from '../../repr/scalars.ts';
+import { byteaToText, parseHex } from '../../repr/scalars.ts';
 import { decodeUtf8, encodeUtf8 } from '../../repr/text.ts';
 import type { FunctionDef } from '../functions.ts';
 import type { RowFunction } from '../kernels/per-row.ts';
@@ -46,24 +46,6 @@ function base64Decode(s: string): Uint8Array {
   return Uint8Array.from(out);
 }
 
-function hexDecode(s: string): Uint8Array {
-  const out: number[] = [];
-  let high = -1;
-  for (const c of s) {
-    if (/\s/.test(c) && high < 0) continue;
-    const v = '0123456789abcdef'.indexOf(c.toLowerCase());
-    if (v < 0) throw new SqlError('invalid_parameter_value', `invalid hexadecimal digit: "${c}"`);
-    if (high < 0) high = v;
-    else {
-      out.push(high * 16 + v);
-      high = -1;
-    }
-  }
-  if (high >= 0)
-    throw new SqlError('invalid_parameter_value', 'invalid hexadecimal data: odd number of digits');
-  return Uint8Array.from(out);
-}
-
 const unknownEncoding = (name: string): SqlError =>
   new SqlError('invalid_parameter_value', `unrecognized encoding: "${name}"`);
 
@@ -73,7 +55,7 @@ const encode: RowFunction = ([bytes, format]) => {
   throw unknownEncoding(format);
 };
 const decode: RowFunction = ([text, format]) => {
-  if (format === 'hex') return hexDecode(text);
+  if (format === 'hex') return parseHex(text);
   if (format === 'base64') return base64Decode(text);
   throw unknownEncoding(format);
 };

@@ -4,12 +4,11 @@
  */
 import { SqlError, unsupported } from '../../base/error.ts';
 import { aggregatesByName, functionsByName, tableFunctionsByName } from '../../expr/registry.ts';
-import { resolveFunction } from '../../expr/resolve.ts';
 import type { CallExpr, Expr } from '../../sql/ast.ts';
 import { exprStart } from '../../sql/walk.ts';
 import { type ColumnId, exprColumns, type HAggregate, type HExpr } from '../hir.ts';
 import { plainText } from '../plain-text.ts';
-import { coerce, coerceBoolean, type Placed, settle, unify } from './coerce.ts';
+import { coerceBoolean, type Placed, resolveArguments, settle, unify } from './coerce.ts';
 import { comparison, resolveCall } from './compare.ts';
 import { type BindContext, type ExprEnv, notAllowed } from './context.ts';
 import type { Scope } from './scope.ts';
@@ -101,63 +100,49 @@ function bindAggregate(env: ExprEnv, e: CallExpr, name: string): HExpr {
     clause: 'aggregate arguments',
   };
   const { context } = env;
-  const args = placed(inner, e.args);
   if (e.star && name !== 'count')
     throw new SqlError('undefined_function', `function ${name}() does not exist`, { position: e.pos + 1 });
-  let found: ReturnType<typeof resolveFunction<(typeof candidates)[number]>>;
-  const candidates = aggregatesByName(name);
-  try {
-    found = resolveFunction(
-      name,
-      candidates,
-      args.map((a) => a.expr.type),
-    );
-  } catch (error) {
-    throw error instanceof SqlError ? error.at(e.pos + 1) : error;
-  }
-  const cast = args.map((a, i) => {
-    const to = found.casts[i];
-    return to === null ? a.expr : coerce(context, a, to, 'implicit');
-  });
-  if (e.distinct && args.length === 0)
-    throw new SqlError('grouping_error', 'DISTINCT specified, but there is no argument', {
-      position: e.pos + 1,
-    });
+  const given = placed(inner, e.args);
+  const { found, args } = resolveArguments(context, name, aggregatesByName(name), given, e.pos);
   const orderBy = aggregateOrder(inner, e);
-  const filter =
-    e.filter === undefined
-      ? undefined
-      : coerceBoolean(
-          context,
-          {
-            expr: context.rules.expr({ ...inner, clause: 'FILTER', aggregates: false }, e.filter),
-            pos: exprStart(e.filter),
-          },
-          'FILTER',
-        );
-  if (e.distinct && orderBy.some((o) => !cast.some((a) => plainText(a) === plainText(o.expr))))
-    throw new SqlError(
-      'invalid_column_reference',
-      'in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list',
-      {
-        position: e.orderBy[0].expr.pos + 1,
-      },
-    );
+  const filter = aggregateFilter(inner, e);
+  if (e.distinct) checkDistinct(e, args, orderBy);
   const owner = ownerOf(env.scope, [
-    ...cast,
+    ...args,
     ...orderBy.map((o) => o.expr),
     ...(filter === undefined ? [] : [filter]),
   ]);
   if (owner === env.scope && !env.aggregates) throw notAllowed('aggregate functions', env, e.pos);
   const id = register(owner, context, {
     func: found.def.id,
-    args: cast,
+    args,
     distinct: e.distinct,
     filter,
     orderBy,
     type: found.returns,
   });
   return { kind: 'column', id, type: found.returns };
+}
+
+function aggregateFilter(env: ExprEnv, e: CallExpr): HExpr | undefined {
+  if (e.filter === undefined) return undefined;
+  const { context } = env;
+  const expr = context.rules.expr({ ...env, clause: 'FILTER', aggregates: false }, e.filter);
+  return coerceBoolean(context, { expr, pos: exprStart(e.filter) }, 'FILTER');
+}
+
+function checkDistinct(e: CallExpr, args: readonly HExpr[], orderBy: HAggregate['orderBy']): void {
+  if (args.length === 0)
+    throw new SqlError('grouping_error', 'DISTINCT specified, but there is no argument', {
+      position: e.pos + 1,
+    });
+  const own = new Set(args.map(plainText));
+  if (orderBy.some((o) => !own.has(plainText(o.expr))))
+    throw new SqlError(
+      'invalid_column_reference',
+      'in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list',
+      { position: e.orderBy[0].expr.pos + 1 },
+    );
 }
 
 function aggregateOrder(env: ExprEnv, e: CallExpr): HAggregate['orderBy'] {
@@ -212,19 +197,7 @@ function bindSetReturning(env: ExprEnv, e: CallExpr, name: string): HExpr {
 }
 
 export function resolveTableFunction(env: ExprEnv, e: CallExpr, name: string) {
-  const args = placed(env, e.args);
-  try {
-    const found = resolveFunction(
-      name,
-      tableFunctionsByName(name),
-      args.map((a) => a.expr.type),
-    );
-    const cast = args.map((a, i) => {
-      const to = found.casts[i];
-      return to === null ? a.expr : coerce(env.context, a, to, 'implicit');
-    });
-    return { func: found.def.id, args: cast, columns: found.def.columns(found.argTypes) };
-  } catch (error) {
-    throw error instanceof SqlError ? error.at(e.pos + 1) : error;
-  }
+  const given = placed(env, e.args);
+  const { found, args } = resolveArguments(env.context, name, tableFunctionsByName(name), given, e.pos);
+  return { func: found.def.id, args, columns: found.def.columns(found.argTypes) };
 }

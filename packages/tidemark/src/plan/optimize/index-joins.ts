@@ -4,9 +4,10 @@
  * another member of its class is never NULL. Inputs with other filters keep them: they are worth an arrangement.
  */
 import type { ScalarExpr } from '../../expr/scalar.ts';
+import { isNullable } from '../../expr/simplify.ts';
 import { takeMfp } from '../mfp.ts';
 import { columnsOf, filter, type Mir, type MirJoin, plainKey, project, rewrite } from '../mir.ts';
-import { isNullable, notNullArgument } from '../scalar-facts.ts';
+import { notNullArgument } from '../scalar-facts.ts';
 import { remap } from '../scalar-walk.ts';
 import { inputOf, offsetsOf } from './equivalences.ts';
 import type { OptimizeOptions, Rule } from './rule.ts';

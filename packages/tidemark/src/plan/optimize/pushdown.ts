@@ -6,9 +6,10 @@
 import { canFail } from '../../expr/expr-tree.ts';
 import { functionById } from '../../expr/registry.ts';
 import type { ScalarExpr } from '../../expr/scalar.ts';
+import { isNullable } from '../../expr/simplify.ts';
 import { canon, notNull } from '../make-scalar.ts';
 import { arityOf, columnsOf, filter, type Mir, type MirJoin, map, mapChildren, project } from '../mir.ts';
-import { fixedColumn, isEquality, isNullable, NOT } from '../scalar-facts.ts';
+import { fixedColumn, isEquality, NOT } from '../scalar-facts.ts';
 import { columnsRead, inlineMap, remap, sameScalar, shift, substitute } from '../scalar-walk.ts';
 import { inputOf, mergeClasses, offsetsOf } from './equivalences.ts';
 import type { Rule } from './rule.ts';

@@ -2,10 +2,10 @@
 import { canFail, rewrite } from '../../expr/expr-tree.ts';
 import type { EvalContext } from '../../expr/functions.ts';
 import type { ScalarExpr } from '../../expr/scalar.ts';
-import { simplify as simplifyScalar } from '../../expr/simplify.ts';
+import { isNullable, simplify as simplifyScalar } from '../../expr/simplify.ts';
 import { FALSE } from '../make-scalar.ts';
 import type { Column } from '../mir.ts';
-import { isNullable, isNullTest } from '../scalar-facts.ts';
+import { isNullTest } from '../scalar-facts.ts';
 
 /** Session time zones are fixed when a dataflow is made, so that stable functions fold too. */
 const FOLD = ['immutable', 'stable'] as const;
