@@ -130,6 +130,16 @@ test('a constant error in a branch counts only for the rows that reach it', () =
   ]);
 });
 
+test('case whose rows all take one constant branch feeds a function of one argument', () => {
+  const rows = column(BOOL, [true, true, true]);
+  const word = special('if', [col(0, BOOL), lit(1, INT4), lit(2, INT4)], INT4);
+  for (const func of ['cast_int4_text', 'assign_int4_text'])
+    assert.deepEqual(run(call(func, [word], TEXT), [rows], 3), ['1', '1', '1']);
+  const float = type('float8');
+  const zero = special('if', [col(0, BOOL), lit(-0, float), lit(1, float)], float);
+  assert.deepEqual(run(call('canon_float8', [zero], float), [rows], 3), [0, 0, 0]);
+});
+
 test('coalesce stops at the first value, and at an error', () => {
   const a = column(INT4, [1, null, null, null]);
   const b = column(INT4, [0, 5, 0, null]);

@@ -93,14 +93,17 @@ function logicalResult(absorbing: number, state: Uint8Array, errors: RowErrors):
   return vec({ ...column, validity }, errors.size === 0 ? null : errors);
 }
 
-/** CASE with one condition: TRUE takes the first branch, FALSE and NULL the second, an error neither. */
+/**
+ * CASE with one condition: TRUE takes the first branch, FALSE and NULL the second, an error neither. Where every row
+ * takes a constant branch its value is written out: kernels of one argument count on n rows.
+ */
 export function conditional(condition: Node, then: Node, otherwise: Node, frame: Frame): Vec {
   const { n } = frame;
   const c = evaluate(condition, frame);
   if (c.constant) {
     const e = c.errors?.get(0);
-    if (e !== undefined) return constantVec(nullColumn(kindOf(then.type), 1), e);
-    return evaluate(c.column.values[0] === 1 ? then : otherwise, frame);
+    if (e !== undefined) return spread(constantVec(nullColumn(kindOf(then.type), 1), e), n);
+    return spread(evaluate(c.column.values[0] === 1 ? then : otherwise, frame), n);
   }
   const values = c.column.values as Uint8Array;
   const yes = new Int32Array(n);
@@ -111,8 +114,8 @@ export function conditional(condition: Node, then: Node, otherwise: Node, frame:
     if (values[i] === 1) yes[y++] = i;
     else if (c.errors === null || !c.errors.has(i)) no[z++] = i;
   }
-  if (y === n) return evaluate(then, frame);
-  if (z === n) return evaluate(otherwise, frame);
+  if (y === n) return spread(evaluate(then, frame), n);
+  if (z === n) return spread(evaluate(otherwise, frame), n);
   const parts: Part[] = [];
   if (y > 0) parts.push(partOf(then, frame, yes, y));
   if (z > 0) parts.push(partOf(otherwise, frame, no, z));

@@ -6,6 +6,7 @@
 import { startEnvironment } from '../adapter/boot.ts';
 import type { Environment } from '../adapter/environment.ts';
 import { type Result, Session } from '../adapter/session.ts';
+import { assert } from '../base/assert.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import { ThreadFileReader } from '../host/file-reader.ts';
@@ -17,6 +18,7 @@ import { MemoryConsensus } from '../persist/consensus.ts';
 import { Shards } from '../persist/shards.ts';
 import { textOf } from '../repr/format.ts';
 import { expandedRows } from '../repr/rows.ts';
+import type { Row } from '../repr/types.ts';
 import { parseStatements } from '../sql/parse.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { SeededReplica } from './seeded-replica.ts';
@@ -93,6 +95,18 @@ export class TestEngine {
         throw error;
       }
     return last;
+  }
+
+  /** A query's rows as datums. */
+  async rows(sql: string): Promise<readonly Row[]> {
+    const r = await this.#session.execute(parseStatements(sql)[0]!.statement);
+    assert(r.kind === 'rows', 'a query gives rows');
+    return [
+      ...expandedRows(
+        r.desc.columns.map((c) => c.type),
+        r.rows,
+      ),
+    ];
   }
 
   /** The number of columns that a query gives. */

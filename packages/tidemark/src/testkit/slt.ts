@@ -69,7 +69,7 @@ class SltRunner implements SltOutcome {
 
   async section(section: SltSection): Promise<void> {
     const tables = section.records.filter((r) => r.kind === 'table');
-    const queries = section.records.filter((r) => r.kind === 'query');
+    const queries = section.records.filter((r): r is SltRun => r.kind === 'query');
     const { mode } = this.#options;
     this.#views = new Map();
     for (const t of tables)
