@@ -228,6 +228,12 @@ function fromText(text: string, returns: TypeName): Datum {
   return TYPES[returns].kind === 'f64' ? Number(text) : text;
 }
 
+/** All answers of a function that has a table of them: for many questions at once. */
+export function answersOf(facts: CatalogFacts, func: string): ReadonlyMap<string, string> {
+  const answer = ANSWERS[func];
+  return new Map(answer?.kind === 'table' ? answer.rows(facts) : []);
+}
+
 /** The plan with every call over columns replaced by a lookup. */
 export function lowerCatalogCalls(mir: Mir, facts: CatalogFacts): Mir {
   return rewrite(mir, (node) => mapScalars(node, (e) => rewriteScalar(e, (x) => lower(x, facts))));
@@ -235,6 +241,10 @@ export function lowerCatalogCalls(mir: Mir, facts: CatalogFacts): Mir {
 
 function lower(e: ScalarExpr, facts: CatalogFacts): ScalarExpr {
   if (e.kind !== 'call' || functionById(e.func).volatility !== 'catalog') return e;
+  // Where the planner left it, it is NULL or fails: now is the time to say so.
+  const values = e.args.flatMap((a) => (a.kind === 'literal' ? [a.value] : []));
+  if (values.length === e.args.length)
+    return literal(values.includes(null) ? null : askCatalog(facts, e.func, values), e.type);
   const answer = answerOf(e.func);
   const [key] = e.args;
   assert(key !== undefined, `catalog function ${e.func} has an argument`);

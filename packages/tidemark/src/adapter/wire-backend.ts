@@ -43,7 +43,7 @@ import {
 import { decodeClientText } from '../repr/wire.ts';
 import type { Statement } from '../sql/ast-statement.ts';
 import { parseStatements } from '../sql/parse.ts';
-import { askCatalog } from './catalog-functions.ts';
+import { answersOf, askCatalog } from './catalog-functions.ts';
 import type { Environment } from './environment.ts';
 import { type Result, Session } from './session.ts';
 
@@ -263,14 +263,16 @@ class WireSession implements BackendSession {
     if (format === 1) return binaryEncoder(type);
     if (!type.name.startsWith('reg')) return textEncoder(type, context);
     const facts = this.#facts();
-    return (c, row) =>
-      isNull(c, row)
-        ? null
-        : encodeUtf8(regName(askCatalog(facts, `${type.name}_out`, [c.values[row]!]), c.values[row]!));
+    let names: ReadonlyMap<string, string> | undefined;
+    return (c, row) => {
+      if (isNull(c, row)) return null;
+      const oid = c.values[row]!;
+      if (oid === 0) return encodeUtf8('-');
+      names ??= answersOf(facts, `${type.name}_out`);
+      return encodeUtf8(names.get(String(oid)) ?? String(oid));
+    };
   }
 }
-
-const regName = (name: Datum, oid: number): string => (oid === 0 ? '-' : String(name ?? oid));
 
 function knownType(oid: number): SqlType {
   const t = typeByOid(oid);

@@ -67,7 +67,14 @@ const VOLATILITY: Readonly<Record<Volatility, string>> = {
 
 const isOperator = (name: string): boolean => !/[a-z]/i.test(name);
 
+let made: readonly BuiltinRow[] | undefined;
+
 export function functionRows(): readonly BuiltinRow[] {
+  made ??= makeFunctionRows();
+  return made;
+}
+
+function makeFunctionRows(): readonly BuiltinRow[] {
   const rows: BuiltinRow[] = [];
   const add = (
     kind: string,

@@ -7,6 +7,25 @@ export function columnName(e: Expr): string {
   return nameOf(e) ?? NONE;
 }
 
+/** Named by a type or a keyword only: a cast or a CASE around such a one names itself. */
+function weakly(e: Expr): boolean {
+  switch (e.kind) {
+    case 'boolean':
+      return true;
+    case 'cast':
+      return nameOf(e.expr) === undefined || weakly(e.expr);
+    case 'case':
+      return e.otherwise === undefined || nameOf(e.otherwise) === undefined || weakly(e.otherwise);
+    case 'collate':
+    case 'subscript':
+      return weakly(e.expr);
+    default:
+      return false;
+  }
+}
+
+const strongName = (e: Expr): string | undefined => (weakly(e) ? undefined : nameOf(e));
+
 function nameOf(e: Expr): string | undefined {
   switch (e.kind) {
     case 'column':
@@ -15,12 +34,10 @@ function nameOf(e: Expr): string | undefined {
       return e.field.name;
     case 'call':
       return e.name.parts[e.name.parts.length - 1].name;
-    case 'cast': {
-      const inner = nameOf(e.expr);
-      return inner ?? e.type.name.parts[e.type.name.parts.length - 1].name;
-    }
+    case 'cast':
+      return strongName(e.expr) ?? e.type.name.parts[e.type.name.parts.length - 1].name;
     case 'case':
-      return (e.otherwise === undefined ? undefined : nameOf(e.otherwise)) ?? 'case';
+      return (e.otherwise === undefined ? undefined : strongName(e.otherwise)) ?? 'case';
     case 'collate':
     case 'subscript':
       return nameOf(e.expr);
