@@ -27,9 +27,20 @@ export class ServerProcess {
   #log = '';
   #ended = false;
 
-  constructor(dataDir: string) {
+  /** `more`: arguments that come after, and so before, the usual ones. */
+  constructor(dataDir: string, more: readonly string[] = []) {
     this.dataDir = dataDir;
-    const args = [CLI, 'serve', '--data', dataDir, '--listen', '127.0.0.1:0', '--http', '127.0.0.1:0'];
+    const args = [
+      CLI,
+      'serve',
+      '--data',
+      dataDir,
+      '--listen',
+      '127.0.0.1:0',
+      '--http',
+      '127.0.0.1:0',
+      ...more,
+    ];
     this.#child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child.stdout!.setEncoding('utf8').on('data', (s: string) => {
       this.#out += s;
