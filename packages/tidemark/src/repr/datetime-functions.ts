@@ -286,6 +286,13 @@ function truncMoment(field: string, m: Moment): Moment | undefined {
   }
 }
 
+/** The length of a unit that has the same at all times, as `truncTimestamp` takes it; undefined for all others. */
+export function truncUnitMicros(word: string): number | undefined {
+  const field = fieldOf(word);
+  if (field === 'day') return MICROS_PER_DAY;
+  return field !== undefined && Object.hasOwn(CLOCK_UNITS, field) ? CLOCK_UNITS[field] : undefined;
+}
+
 const infinite = (t: Micros): bigint => (t > 0 ? TIMESTAMP_INFINITY : TIMESTAMP_NEG_INFINITY);
 
 export function truncTimestamp(word: string, t: Micros): bigint {

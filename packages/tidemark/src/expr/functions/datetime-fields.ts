@@ -25,7 +25,6 @@ import {
   makeTime,
   midnight,
   truncInterval,
-  truncTimestamp,
   truncTimestamptz,
 } from '../../repr/datetime-functions.ts';
 import { type Interval, MICROS_PER_SECOND, makeInterval } from '../../repr/interval.ts';
@@ -34,8 +33,9 @@ import { type TimeZone, timeZone } from '../../repr/time-zone.ts';
 import type { Datum } from '../../repr/types.ts';
 import { zoneOf } from '../context.ts';
 import type { FunctionDef } from '../functions.ts';
+import { dateTruncTimestamp } from '../kernels/date-trunc.ts';
 import type { RowFunction } from '../kernels/per-row.ts';
-import { FAILS, type Options, rowFunction, STABLE_FAILS } from './define.ts';
+import { define, FAILS, type Options, rowFunction, STABLE_FAILS } from './define.ts';
 import { timestampToChar } from './to-char.ts';
 
 const toDouble = (n: Numeric | null): Datum => (n === null ? null : numericToDouble(n));
@@ -76,12 +76,12 @@ const fields: readonly FunctionDef[] = (Object.keys(EXTRACT) as FieldType[]).fla
 
 const TRUNC_DOC = 'The start of the unit around an instant.';
 const truncations: FunctionDef[] = [
-  rowFunction(
+  define(
     'date_trunc_text_timestamp',
     'date_trunc',
     ['text', 'timestamp'],
     'timestamp',
-    ([u, t]) => truncTimestamp(u, t),
+    dateTruncTimestamp,
     TRUNC_DOC,
     FAILS,
   ),
