@@ -312,7 +312,7 @@ class QueryGenerator {
         `${c('i')} % 3`,
         `extract(year FROM ${c('d')})::int4`,
       ],
-      l: [`${c('i')}::int8`, `${c('i')}::int8 + ${c('i')}`, `-${c('l')}`],
+      l: [`${c('i')}::int8`, `${c('i')}::int8 + ${c('i')}`, `-(${c('l')})`],
       t: [`${c('t')} || 'x'`, `${c('i')}::text`, `upper(${c('t')})`, `${c('b')}::text`, `${c('d')}::text`],
       b: [
         this.#comparison(scope),
@@ -327,7 +327,7 @@ class QueryGenerator {
         `round(${c('n')}, 1)`,
         `abs(${c('n')})`,
       ],
-      f: [`${c('f')} * 2`, `${c('i')}::float8`, `${c('f')} + ${c('i')}`, `-${c('f')}`],
+      f: [`${c('f')} * 2`, `${c('i')}::float8`, `${c('f')} + ${c('i')}`, `-(${c('f')})`],
       d: [`${c('d')} + 1`, `${c('z')}::date`],
       z: [`${c('z')} + interval '1 day'`, `date_trunc('month', ${c('z')})`, `${c('d')}::timestamptz`],
     };

@@ -17,6 +17,7 @@ import { AssertionError, assert } from '../base/assert.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
 import { type SqlError, unsupported } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
+import { CATALOG_SHARD } from '../catalog/durable-catalog.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { InProcessReplica } from '../host/in-process-replica.ts';
 import type { LogUpdates } from '../introspection/compute-log.ts';
@@ -90,6 +91,7 @@ export class TestEnvironment {
   readonly #stalled = new Set<string>();
   #session!: Session;
   #sessions = 0;
+  #starts = 0;
   #baseline = '';
 
   constructor(options: TestOptions) {
@@ -113,7 +115,7 @@ export class TestEnvironment {
       startEnvironment({
         stores,
         generation: 1,
-        start: 1,
+        start: ++this.#starts,
         clock: time,
         timers: time,
         random,
@@ -129,7 +131,14 @@ export class TestEnvironment {
     this.#session = this.session();
     await this.settle(this.env.group.write({}));
     await this.run();
-    this.#baseline = JSON.stringify(this.#living());
+    if (this.#starts === 1) this.#baseline = JSON.stringify(this.#living());
+  }
+
+  /** Ends the environment in good order, and starts another one over the same data. */
+  async restart(): Promise<void> {
+    this.#session.close();
+    await this.settle(this.env.close());
+    await this.open();
   }
 
   #connect(
@@ -356,13 +365,25 @@ export class TestEnvironment {
     return {
       instances: [...this.env.instances].map(([id, i]) => [id, i.live]),
       holds: this.env.collections.holds,
-      replicas: [...this.#replicas].map(([id, { replica }]) => [id, replica.debugCounts()]),
+      replicas: [...this.env.catalog.clusters()].flatMap((c) =>
+        c.replicas.map((r) => [c.name, r.name, this.#replicas.get(r.id)!.replica.debugCounts()]),
+      ),
     };
+  }
+
+  /** Shards that have parts and that no object has. */
+  async orphans(): Promise<readonly string[]> {
+    const known = new Set<string | undefined>([CATALOG_SHARD]);
+    for (const e of this.env.catalog.all('item')) known.add(e.shard);
+    const stored = new Set((await this.#blob.list('')).map((key) => key.split('/')[0]!));
+    return [...stored].filter((shard) => !known.has(shard));
   }
 
   /** After everything that users created was dropped, what lives is what lived at the start. */
   async assertNothingLeft(): Promise<void> {
     await this.advance(2500);
+    const orphans = await this.orphans();
+    assert(orphans.length === 0, `parts of dropped shards are gone (seed ${this.seed}): ${orphans.join()}`);
     const now = JSON.stringify(this.#living());
     assert(
       now === this.#baseline,
