@@ -198,13 +198,20 @@ export class ComputeInstance {
   #failed(id: GlobalId, e: { readonly code: string; readonly message: string }): void {
     const c = this.#collections.get(id);
     if (c === undefined) return;
-    c.failure = new SqlError(e.code as ErrorCode, e.message);
+    this.#fail(c, new SqlError(e.code as ErrorCode, e.message));
+    this.#o.onFailed?.(id, e);
+  }
+
+  /** With everything that is built over it: it would wait for ever. */
+  #fail(c: Collection, failure: SqlError): void {
+    if (c.failure !== undefined) return;
+    c.failure = failure;
     for (const uuid of this.#peeks.failAll(
-      (p) => p.command.target.id === id,
-      () => c.failure!,
+      (p) => p.command.target.id === c.id,
+      () => failure,
     ))
       this.cancel(uuid);
-    this.#o.onFailed?.(id, e);
+    for (const d of this.#collections.values()) if (d.imports.has(c.id)) this.#fail(d, failure);
   }
 
   // ---- Collections
@@ -267,6 +274,10 @@ export class ComputeInstance {
       this.#collections.set(id, c);
     }
     this.#send({ kind: 'createDataflow', dataflow });
+    const failure = [...dataflow.shardImports, ...dataflow.indexImports]
+      .map((i) => this.failure(i.id))
+      .find((f) => f !== undefined);
+    if (failure !== undefined) for (const id of exportIds(dataflow)) this.#fail(this.#get(id), failure);
     this.#scheduleReady();
   }
 
