@@ -38,9 +38,9 @@ export class EventClock {
     this.#originNs = clock.monotonicNs();
   }
 
-  /** Nanoseconds since the anchor. */
+  /** Whole nanoseconds since the anchor; a clock may read fractions. */
   ns(): number {
-    return this.#clock.monotonicNs() - this.#originNs;
+    return Math.round(this.#clock.monotonicNs() - this.#originNs);
   }
 
   micros(ns: number): number {

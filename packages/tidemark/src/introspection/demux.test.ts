@@ -1,0 +1,168 @@
+/** The demux as text: events in, updates out. Each handler, and what it does with a duplicate and an unknown owner. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Demux } from './demux.ts';
+import { EVENT_KINDS, EVENTS, type EventKind, NO_TIME, SideTable } from './events.ts';
+
+class Log {
+  readonly side = new SideTable();
+  readonly #out: string[] = [];
+  readonly demux = new Demux({
+    worker: 3,
+    anchorMicros: 1_000_000,
+    side: this.side,
+    emit: (relation, row, diff) => {
+      const name = relation.replace(/^mz_(compute_)?/, '').replace(/_per_worker$/, '');
+      this.#out.push(`${diff > 0 ? '+' : '-'}${name}(${row.map((d) => String(d)).join(' ')})`);
+    },
+  });
+  /** An export whose installation was dealt with. */
+  readonly u1: number = this.installed('u1');
+
+  installed(id: string): number {
+    const slot = this.side.add(id);
+    this.demux.handle('export', 5000, slot, 9, 100, 0);
+    this.#out.length = 0;
+    return slot;
+  }
+
+  event(kind: EventKind, ns: number, a: number, b = 0, c = 0, d = 0): string[] {
+    try {
+      this.demux.handle(kind, ns, a, b, c, d);
+    } catch (e) {
+      assert.deepEqual(this.#out, [], 'what is refused has emitted nothing');
+      throw e;
+    }
+    return this.#out.splice(0);
+  }
+}
+
+test('export: a row of exports, the first stage and the hydration row; twice is a bug', () => {
+  const log = new Log();
+  const u2 = log.side.add('u2');
+  assert.deepEqual(log.event('export', 2000, u2, 7, 42, 1), [
+    '+exports(u2 3 7)',
+    '+lifecycle_events(u2 3 installed 1000002 reconciled {"as_of": "42"})',
+    '+hydration_times(u2 3 null 1000002 null null)',
+  ]);
+  assert.throws(() => log.event('export', 3000, u2, 7, 42, 0), /created once/);
+});
+
+test('frontier: a new row for the old one, none when it is empty', () => {
+  const log = new Log();
+  assert.deepEqual(log.event('frontier', 0, log.u1, 0), ['+frontiers(u1 3 0)']);
+  assert.deepEqual(log.event('frontier', 0, log.u1, 8), ['-frontiers(u1 3 0)', '+frontiers(u1 3 8)']);
+  assert.deepEqual(log.event('frontier', 0, log.u1, NO_TIME), ['-frontiers(u1 3 8)']);
+  assert.deepEqual(log.event('frontier', 0, log.u1, NO_TIME), []);
+});
+
+test('import frontier: one row an import', () => {
+  const log = new Log();
+  const [a, b] = [log.side.add('t1'), log.side.add('t2')];
+  assert.deepEqual(log.event('importFrontier', 0, log.u1, a, 0), ['+import_frontiers(u1 t1 3 0)']);
+  assert.deepEqual(log.event('importFrontier', 0, log.u1, b, 4), ['+import_frontiers(u1 t2 3 4)']);
+  assert.deepEqual(log.event('importFrontier', 0, log.u1, a, NO_TIME), ['-import_frontiers(u1 t1 3 0)']);
+});
+
+test('error count: summed, no row at zero, may be negative on one worker', () => {
+  const log = new Log();
+  assert.deepEqual(log.event('errorCount', 0, log.u1, 2), ['+error_counts_raw(u1 3 2)']);
+  assert.deepEqual(log.event('errorCount', 0, log.u1, -3), [
+    '-error_counts_raw(u1 3 2)',
+    '+error_counts_raw(u1 3 -1)',
+  ]);
+  assert.deepEqual(log.event('errorCount', 0, log.u1, 1), ['-error_counts_raw(u1 3 -1)']);
+});
+
+test('start: once, in both relations, at the same instant', () => {
+  const log = new Log();
+  assert.deepEqual(log.event('hydrationStart', 7400, log.u1, 1), [
+    '+lifecycle_events(u1 3 started 1000007 hydration_limit {"as_of": "100"})',
+    '-hydration_times(u1 3 null 1000005 null null)',
+    '+hydration_times(u1 3 null 1000005 1000007 null)',
+  ]);
+  assert.deepEqual(log.event('hydrationStart', 9000, log.u1, 0), []);
+});
+
+test('hydration: the summary, once; a missing start is back-filled with the installation first', () => {
+  const log = new Log();
+  const out = log.event('hydration', 8999, log.u1);
+  assert.ok(out.includes('+lifecycle_events(u1 3 started 1000005 inputs_available {"as_of": "100"})'));
+  assert.equal(out.at(-1), '+hydration_times(u1 3 3999 1000005 1000005 1000009)');
+  assert.deepEqual(log.event('hydration', 9999, log.u1), []);
+  assert.deepEqual(log.event('lifecycle', 9999, log.u1, 2), [
+    '+lifecycle_events(u1 3 hydrated 1000010 null {"as_of": "100"})',
+  ]);
+});
+
+test('lifecycle: hydrated before the output frontier back-fills both relations', () => {
+  const log = new Log();
+  assert.deepEqual(log.event('lifecycle', 8000, log.u1, 2), [
+    '+lifecycle_events(u1 3 started 1000005 inputs_available {"as_of": "100"})',
+    '-hydration_times(u1 3 null 1000005 null null)',
+    '+hydration_times(u1 3 null 1000005 1000005 null)',
+    '+lifecycle_events(u1 3 hydrated 1000008 null {"as_of": "100"})',
+  ]);
+  assert.deepEqual(log.event('lifecycle', 9000, log.u1, 2), []);
+});
+
+test('lifecycle: the write stages, and which stages have events of their own', () => {
+  const log = new Log();
+  assert.throws(() => log.event('lifecycle', 8000, log.u1, 5), /after hydrated/);
+  log.event('lifecycle', 8000, log.u1, 2);
+  const stages = [3, 4, 5].flatMap((stage) => log.event('lifecycle', 8000 + stage * 1000, log.u1, stage));
+  assert.deepEqual(stages, [
+    '+lifecycle_events(u1 3 write_blocked 1000011 read_only {"as_of": "100"})',
+    '+lifecycle_events(u1 3 write_unblocked 1000012 null {"as_of": "100"})',
+    '+lifecycle_events(u1 3 written 1000013 null {"as_of": "100"})',
+  ]);
+  for (const stage of [0, 1])
+    assert.throws(() => log.event('lifecycle', 9000, log.u1, stage), /event of its own/);
+});
+
+test('export dropped: everything goes, as it was emitted, and its slot is free', () => {
+  const log = new Log();
+  const sums = new Map<string, number>();
+  const add = (lines: readonly string[]): void => {
+    for (const l of lines) sums.set(l.slice(1), (sums.get(l.slice(1)) ?? 0) + (l[0] === '+' ? 1 : -1));
+  };
+  const u2 = log.side.add('u2');
+  add(log.event('export', 100, u2, 1, 7, 0));
+  add(log.event('frontier', 200, u2, 5));
+  add(log.event('importFrontier', 200, u2, log.side.add('t1'), 5));
+  add(log.event('errorCount', 200, u2, 5));
+  add(log.event('lifecycle', 300, u2, 2));
+  add(log.event('hydration', 300, u2));
+  assert.equal([...sums.values()].filter((n) => n === 1).length, 8);
+  const owners = log.demux.owners;
+  add(log.event('exportDropped', 400, u2));
+  assert.deepEqual(
+    [...sums.values()].filter((n) => n !== 0),
+    [],
+  );
+  assert.equal(log.demux.owners, owners - 1);
+  assert.throws(() => log.side.get(u2), /in use/);
+});
+
+test('peeks: a row while they last', () => {
+  const log = new Log();
+  const [peek, object] = [log.side.add('uuid-1'), log.side.add('u1')];
+  const slots = log.side.live;
+  assert.deepEqual(log.event('peekInstalled', 0, peek, object, 1, 77), [
+    '+active_peeks(uuid-1 3 u1 persist 77)',
+  ]);
+  assert.throws(() => log.event('peekInstalled', 0, peek, object, 1, 77), /installed once/);
+  assert.deepEqual(log.event('peekRetired', 0, peek), ['-active_peeks(uuid-1 3 u1 persist 77)']);
+  assert.throws(() => log.event('peekRetired', 0, peek), /was installed/);
+  assert.equal(log.side.live, slots - 2, 'the texts go with it');
+});
+
+test('an unknown owner is a bug or was dropped meanwhile, as the table of events says', () => {
+  const log = new Log();
+  for (const kind of EVENT_KINDS) {
+    if (kind === 'export' || kind === 'peekInstalled') continue;
+    const act = (): string[] => log.event(kind, 0, 999, 0, 0, 0);
+    if (EVENTS[kind].unknown === 'bug') assert.throws(act, /AssertionError/, kind);
+    else assert.deepEqual(act(), [], kind);
+  }
+});
