@@ -21,7 +21,11 @@ export interface WireDatabase {
 }
 
 export async function openWireDatabase(
-  options: { readonly logger?: Logger; readonly dataDir?: string } = {},
+  options: {
+    readonly logger?: Logger;
+    readonly dataDir?: string;
+    readonly workers?: 'inline' | 'threads';
+  } = {},
 ): Promise<WireDatabase> {
   const { logger = silentLogger } = options;
   const opened = await openEnvironment({ workers: 'inline', logger, ...options });

@@ -28,6 +28,7 @@ import type { Fence, ShardSchema } from '../persist/shard-types.ts';
 import type { Shards } from '../persist/shards.ts';
 import type { Batch } from '../repr/batch.ts';
 import { batchOf } from '../repr/rows.ts';
+import { uuidToText } from '../repr/scalars.ts';
 import { kindOf, type Row, TYPES, type TypeName } from '../repr/types.ts';
 import { Collections } from '../storage/collections.ts';
 import type { FileReader } from '../storage/file-source.ts';
@@ -308,8 +309,7 @@ export class Environment {
     const b = this.options.random.bytes(16);
     b[6] = (b[6]! & 0x0f) | 0x40;
     b[8] = (b[8]! & 0x3f) | 0x80;
-    const hex = Array.from(b, (x) => x.toString(16).padStart(2, '0')).join('');
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+    return uuidToText(b);
   }
 
   startCluster(clusterId: ClusterId): ComputeInstance {

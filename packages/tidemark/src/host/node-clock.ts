@@ -16,10 +16,22 @@ export const nodeTimers: Timers = {
   },
 };
 
-export const nodeRandom: Random = {
-  next: () => Math.random(),
-  bytes: (n) => randomFillSync(new Uint8Array(n)),
-};
+/** Bytes fetched ahead: a call of its own costs 10 µs, and each read over the wire wants 16. None is given out twice. */
+const AHEAD = 4096;
+let ahead = new Uint8Array(0);
+let used = 0;
+
+function randomBytes(n: number): Uint8Array<ArrayBuffer> {
+  if (n > AHEAD / 16) return randomFillSync(new Uint8Array(n));
+  if (used + n > ahead.length) {
+    ahead = randomFillSync(new Uint8Array(AHEAD));
+    used = 0;
+  }
+  used += n;
+  return ahead.slice(used - n, used);
+}
+
+export const nodeRandom: Random = { next: () => Math.random(), bytes: randomBytes };
 
 /** Resolves in a later turn of the event loop: everything that promises alone can bring about has happened by then. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
