@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { hashRows } from '../../repr/hash.ts';
 import type { Kind } from '../../repr/types.ts';
 import { GroupTable, type HashRows } from './group-table.ts';
 import { emptySize } from './state-size.ts';
@@ -79,4 +80,30 @@ test('freed groups and their strings are reused: a table that breathes does not 
     assert.equal(table.live, 0);
   }
   assert.equal(table.idBound, 1000);
+});
+
+test('segments that split keep every group, and groups are freed from all of them', () => {
+  // As hashes are; as they are on one worker of many; and with none of the bits by which segments split.
+  const cases: readonly (readonly [n: number, hash?: HashRows])[] = [
+    [40_000],
+    [40_000, (columns, n, out) => hashRows(columns, n, out).map((h) => (h & 0x0fffffff) | 0x50000000)],
+    [17_000, (columns, n, out) => hashRows(columns, n, out).map((h) => h & 0xffff)],
+  ];
+  for (const [n, hash] of cases) {
+    const table = new GroupTable(['i32'], hash);
+    const at = (from: number): Int32Array => {
+      const keys = Array.from({ length: n }, (_, i) => (from + i) * 7);
+      const out = new Int32Array(n);
+      table.assign([column('i32', keys)], n, out);
+      return out;
+    };
+    const first = at(0);
+    const second = at(n);
+    assert.equal(new Set([...first, ...second]).size, 2 * n, 'every key has a group of its own');
+    assert.deepEqual(at(0), first);
+    for (const g of first) table.free(g);
+    assert.equal(table.live, n);
+    assert.deepEqual(at(n), second, 'what is freed leaves the others alone');
+    assert.deepEqual(new Set(at(2 * n)), new Set(first), 'freed groups are handed out again');
+  }
 });

@@ -13,11 +13,16 @@ import { assert } from '../../base/assert.ts';
 import { type Column, gather, isNull, NO_OFFSETS, type Values, zeroValues } from '../../repr/column.ts';
 import { cellsEqual } from '../../repr/hash.ts';
 import type { Kind } from '../../repr/types.ts';
-import { growI32, type StateSize } from './state-size.ts';
+import { growF64, growI32, growU8, type StateSize } from './state-size.ts';
 
 const MIN_SLOTS = 16;
 /** Below this many bytes a heap is not worth collecting. */
 const MIN_COLLECT = 4096;
+
+function grownValues(values: Values, n: number): Values {
+  if (values instanceof Int32Array) return growI32(values, n);
+  return values instanceof Float64Array ? growF64(values, n) : growU8(values, n);
+}
 
 export class GrowableColumn implements Column {
   readonly kind: Kind;
@@ -39,11 +44,7 @@ export class GrowableColumn implements Column {
   reserve(slots: number): void {
     this.length = slots << this.shift;
     if (this.kind === 'bytes') this.offsets = growI32(this.offsets, 2 * slots);
-    else {
-      const grown = zeroValues(this.kind, slots);
-      grown.set(this.values);
-      this.values = grown;
-    }
+    else this.values = grownValues(this.values, this.kind === 'i64' ? 2 * slots : slots);
     if (this.validity !== null) this.validity = this.#validityFor(this.validity);
   }
 
@@ -103,9 +104,9 @@ export class GrowableColumn implements Column {
     const need = (collect ? live : this.#heapEnd) + n;
     assert(need <= 0x7fffffff, 'a stored column has at most 2^31 - 1 bytes');
     const old = this.values as Uint8Array<ArrayBuffer>;
-    const heap = new Uint8Array(Math.min(0x7fffffff, Math.max(need, Math.ceil((need - n) * 2))));
-    if (!collect) heap.set(old.subarray(0, this.#heapEnd));
-    else {
+    const size = Math.min(0x7fffffff, Math.max(need, Math.ceil((need - n) * 2)));
+    const heap = collect ? new Uint8Array(size) : growU8(old, size);
+    if (collect) {
       let p = 0;
       const o = this.offsets;
       for (let k = 0; k < o.length; k += 2) {
