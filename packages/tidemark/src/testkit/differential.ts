@@ -16,7 +16,7 @@ import type { Row } from '../repr/types.ts';
 import { parseStatement } from '../sql/parse.ts';
 import type { TestEngine, TextResult, TextRow } from './engine.ts';
 import type { ColumnKind } from './generator.ts';
-import { SeededRandom } from './seeded-random.ts';
+import { SeededRandom } from './random.ts';
 import { createTable, stepSql, viewBody, type Workload, type WorkloadQuery } from './workload.ts';
 
 export interface Reference {

@@ -20,7 +20,7 @@ import { textOf } from '../repr/format.ts';
 import { expandedRows } from '../repr/rows.ts';
 import type { Row } from '../repr/types.ts';
 import { parseStatements } from '../sql/parse.ts';
-import { SeededRandom } from './seeded-random.ts';
+import { SeededRandom } from './random.ts';
 import { SeededReplica } from './seeded-replica.ts';
 
 /** As PostgreSQL writes it; null is NULL. */

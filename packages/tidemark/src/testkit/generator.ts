@@ -3,7 +3,7 @@
  * Where a limit cuts, the order is total. Rows fail only where the query is asked to be fallible, and then in the
  * outermost list of a query without a limit, which PostgreSQL evaluates for the same rows as we do.
  */
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from './random.ts';
 
 /** int4, int8, text, bool, numeric, float8, date, timestamptz. */
 export type ColumnKind = 'i' | 'l' | 't' | 'b' | 'n' | 'f' | 'd' | 'z';
@@ -398,10 +398,10 @@ class QueryGenerator {
     const left = this.#value(kind, 0, scope);
     if (r.chance(60)) {
       this.#mark(`${not}in`.toLowerCase());
-      return `${left} ${not}IN (${subquery()})`;
+      return `(${left}) ${not}IN (${subquery()})`;
     }
     const quantifier = r.pick(['ANY', 'ALL']);
     this.#mark(quantifier.toLowerCase());
-    return `${left} ${r.pick(['=', '<>', '<', '>'])} ${quantifier} (${subquery()})`;
+    return `(${left}) ${r.pick(['=', '<>', '<', '>'])} ${quantifier} (${subquery()})`;
   }
 }

@@ -26,4 +26,17 @@ export class SeededRandom implements Random {
   bytes(n: number): Uint8Array {
     return Uint8Array.from({ length: n }, () => this.below(256));
   }
+
+  chance(percent: number): boolean {
+    return this.next() * 100 < percent;
+  }
+
+  shuffled<T>(list: readonly T[]): T[] {
+    const out = [...list];
+    for (let i = out.length - 1; i > 0; i--) {
+      const j = this.below(i + 1);
+      [out[i], out[j]] = [out[j]!, out[i]!];
+    }
+    return out;
+  }
 }

@@ -6,7 +6,7 @@
 import { ComputeWorker, type ComputeWorkerOptions } from '../compute/compute-worker.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { LocalMesh } from '../dataflow/local-mesh.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from './random.ts';
 
 type Shared = Pick<ComputeWorkerOptions, 'clock' | 'timers' | 'logger' | 'shards' | 'watch' | 'incarnation'>;
 

@@ -8,7 +8,7 @@
  */
 import { SqlError } from '../base/error.ts';
 import type { TextResult } from './engine.ts';
-import { SeededRandom } from './seeded-random.ts';
+import { SeededRandom } from './random.ts';
 import { rowText, type SltFile, type SltRun, type SltSection, type SltTable } from './slt-file.ts';
 
 export type SltMode = 'batch' | 'incremental' | 'reference';

@@ -3,7 +3,7 @@
  * failing one can be stored, replayed and made smaller.
  */
 import { type ColumnKind, generateQuery, KINDS, type Relation, randomValue } from './generator.ts';
-import { SeededRandom } from './seeded-random.ts';
+import { SeededRandom } from './random.ts';
 
 export interface WorkloadQuery {
   /** Of its views: `m<number>` is materialized, `v<number>` indexed. */
