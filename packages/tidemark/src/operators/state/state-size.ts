@@ -1,4 +1,5 @@
 /** What a state holds, as the arrangement relations count it; and growth of the typed arrays that hold it. */
+import { assert } from '../../base/assert.ts';
 
 /** Filled by adding: each part of a state adds its share to one object, so that measuring allocates nothing. */
 export interface StateSize {
@@ -35,6 +36,7 @@ const reserves = new WeakSet<ArrayBufferLike>();
  */
 function room(a: Int32Array | Float64Array | Uint8Array, bytes: number): ArrayBuffer {
   const { buffer } = a;
+  assert(a.byteOffset === 0, 'a whole array grows, not a part of one');
   if (reserves.has(buffer) && bytes <= buffer.byteLength) return buffer as ArrayBuffer;
   const made = bytes < RESERVE_FROM ? new ArrayBuffer(bytes) : reserved(bytes);
   new Uint8Array(made).set(new Uint8Array(buffer, a.byteOffset, a.byteLength));
