@@ -89,6 +89,8 @@ export const SYSTEM_REPLICA = {
 } as const;
 
 export const DEFAULT_DATABASE = 'tidemark';
+/** Pause before live rows whose commit failed are written again. */
+const LIVE_RETRY_MS = 1000;
 
 export class Environment {
   readonly catalog: CatalogState = new CatalogState();
@@ -276,21 +278,24 @@ export class Environment {
     }
   }
 
-  /** Rows that a controller keeps about the present, under a key of its own; none: they go. */
-  async setLive(table: BuiltinTableName, key: string, rows: readonly Row[]): Promise<void> {
+  /**
+   * Rows that a controller keeps about the present, under a key of its own; none: they go. They stand in the books at once, so a
+   * commit that failed is made again until it is there.
+   */
+  setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void {
+    if (this.#closed) return;
     const byTable: BuiltinRowsByTable = rows.map((row) => ({ table, row }));
     const prepared = [this.#rows.prepare(`live/${table}/${key}`, byTable)];
     if (prepared[0]!.updates.length === 0) return;
     commitAll(prepared);
-    await this.group.write({ updates: builtinUpdates(prepared) });
-  }
-
-  /** For what happens by itself: a failure is told to the log. */
-  setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void {
-    if (this.#closed) return;
-    this.setLive(table, key, rows).catch((error: unknown) => {
-      if (!this.#closed) this.options.logger.warn({ error, table }, 'a catalog relation was not updated');
-    });
+    const updates = builtinUpdates(prepared);
+    const write = (): void =>
+      void this.group.write({ updates }).catch((error: unknown) => {
+        if (this.#closed) return;
+        this.options.logger.warn({ error, table }, 'a catalog relation waits for its update');
+        this.options.timers.after(LIVE_RETRY_MS, write);
+      });
+    write();
   }
 
   // ---- Clusters

@@ -19,6 +19,7 @@ import {
   type FileFormat,
   type FileOrigin,
   type FileProgress,
+  type FileReader,
 } from '../storage/file-source.ts';
 import { onlyOptions } from './ddl/options.ts';
 import type { Environment } from './environment.ts';
@@ -26,6 +27,10 @@ import { storedContext } from './items.ts';
 
 /** How often progress becomes visible. */
 const PROGRESS_MS = 500;
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60_000;
+/** Conditions of the host that end by themselves. */
+const PASSING: ReadonlySet<string> = new Set(['disk_full', 'io_error', 'connection_failure']);
 
 const running = new WeakMap<Environment, Map<GlobalId, AbortController>>();
 
@@ -76,11 +81,9 @@ export const loadSource = {
   start(env: Environment, entity: ItemEntity, origin: FileOrigin, described: FileDescription): void {
     const abort = new AbortController();
     loadsOf(env).set(entity.id, abort);
-    load(env, entity, origin, described, abort.signal)
-      .catch((error: unknown) => {
-        if (!abort.signal.aborted) loadSource.failed(env, entity, error);
-      })
-      .finally(() => loadsOf(env).delete(entity.id));
+    void loadUntilDone(env, entity, origin, described, abort.signal).finally(() =>
+      loadsOf(env).delete(entity.id),
+    );
   },
 
   failed(env: Environment, entity: ItemEntity, error: unknown): void {
@@ -135,6 +138,31 @@ function statistics(
   ]);
 }
 
+/** A full disk or a store that does not answer is waited out; what is wrong with the file itself is not. */
+async function loadUntilDone(
+  env: Environment,
+  entity: ItemEntity,
+  origin: FileOrigin,
+  described: FileDescription,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS))
+    try {
+      return await load(env, entity, origin, described, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      loadSource.failed(env, entity, error);
+      if (!(error instanceof SqlError && PASSING.has(error.code))) return;
+      await new Promise<void>((resolve) => {
+        const cancel = env.options.timers.after(pauseMs, resolve);
+        signal.addEventListener('abort', () => {
+          cancel();
+          resolve();
+        });
+      });
+    }
+}
+
 async function load(
   env: Environment,
   entity: ItemEntity,
@@ -149,21 +177,23 @@ async function load(
   let last: FileProgress = { rowsRead: 0, bytesRead: 0 };
   let shownAt = 0;
   const noErrors = emptyBatch(['bytes']);
-  await env.options.files.read(
-    origin,
-    desc,
-    async (batch, progress) => {
-      // All rows carry the load's time, the shard's since.
-      parts.push(...(await shard.stageParts({ oks: { ...batch, times: shard.since }, errs: noErrors })));
-      last = progress;
-      const now = env.options.clock.nowMs();
-      if (now < shownAt + PROGRESS_MS) return;
-      shownAt = now;
-      statistics(env, entity.id, progress, described.rowsKnown, false);
-    },
-    signal,
-  );
-  if (signal.aborted) return;
+  const onBatch: Parameters<FileReader['read']>[2] = async (batch, progress) => {
+    // All rows carry the load's time, the shard's since.
+    parts.push(...(await shard.stageParts({ oks: { ...batch, times: shard.since }, errs: noErrors })));
+    last = progress;
+    const now = env.options.clock.nowMs();
+    if (now < shownAt + PROGRESS_MS) return;
+    shownAt = now;
+    statistics(env, entity.id, progress, described.rowsKnown, false);
+  };
+  try {
+    await env.options.files.read(origin, desc, onBatch, signal);
+    signal.throwIfAborted();
+  } catch (error) {
+    // No append was tried that names them.
+    await shard.discardParts(parts).catch(() => undefined);
+    throw error;
+  }
   await env.group.write({ join: [{ shard, store: 'durable', parts }] });
   statistics(env, entity.id, last, last.rowsRead, true);
   status(env, entity, 'running', null);
