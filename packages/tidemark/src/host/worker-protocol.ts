@@ -28,4 +28,4 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'closed' };
 
-export type ToWorker = { readonly kind: 'command'; readonly command: unknown } | { readonly kind: 'close' };
+export type ToWorker = { readonly kind: 'command'; readonly command: string } | { readonly kind: 'close' };
