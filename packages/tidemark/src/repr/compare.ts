@@ -27,7 +27,8 @@ const byU64: CellComparator = (a, i, b, j) => {
   const high = (a.values[2 * i + 1]! >>> 0) - (b.values[2 * j + 1]! >>> 0);
   return high !== 0 ? high : (a.values[2 * i]! >>> 0) - (b.values[2 * j]! >>> 0);
 };
-const byBytes: CellComparator = (a, i, b, j) =>
+/** Text, bytea, uuid. */
+export const byBytes: CellComparator = (a, i, b, j) =>
   compareBytes(
     a.values as Uint8Array,
     a.offsets[i]!,

@@ -28,6 +28,13 @@ function avalanche(h: number): number {
   return h ^ (h >>> 16);
 }
 
+/** FNV-1a: the same number for a name in every process. */
+export function hashName(name: string): number {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < name.length; i++) h = Math.imul(h ^ name.charCodeAt(i), 0x01000193);
+  return h >>> 0;
+}
+
 /** Hash of rows [0, n) over the given columns, as unsigned-agnostic int32, into `out`. */
 export function hashRows(
   columns: readonly Column[],

@@ -7,6 +7,7 @@ import type { Pattern, ResultType, Volatility } from '../../expr/functions.ts';
 import { allAggregates, allFunctions, allTableFunctions } from '../../expr/registry.ts';
 import { SqlArray } from '../../repr/array.ts';
 import { CASTS } from '../../repr/cast-table.ts';
+import { hashName } from '../../repr/hash.ts';
 import { TYPES, type TypeName } from '../../repr/types.ts';
 import type { BuiltinRow } from './declare.ts';
 
@@ -28,11 +29,8 @@ const OIDS = 800_000_000;
 
 const given = new Map<number, string>();
 
-/** FNV-1a. */
 function oidOfId(id: string): number {
-  let h = 0x811c9dc5;
-  for (let i = 0; i < id.length; i++) h = Math.imul(h ^ id.charCodeAt(i), 0x01000193);
-  const oid = FIRST_OID + ((h >>> 0) % OIDS);
+  const oid = FIRST_OID + (hashName(id) % OIDS);
   const other = given.get(oid) ?? id;
   assert(other === id, `OIDs of ${id} and ${other} differ`);
   given.set(oid, id);

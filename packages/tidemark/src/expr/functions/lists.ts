@@ -57,23 +57,21 @@ export const LISTS: readonly FunctionDef[] = [
     'With an element at the start.',
     LOOSE,
   ),
-  rowFunction(
-    'list_cat',
-    'list_cat',
-    ['anylist', 'anylist'],
-    'anylist',
-    ([a, b]) => (a === null ? b : b === null ? a : new SqlList([...a.items, ...b.items])),
-    'Both joined.',
-    LOOSE,
-  ),
-  rowFunction(
-    'concat_list_list',
-    '||',
-    ['anylist', 'anylist'],
-    'anylist',
-    ([a, b]) => (a === null ? b : b === null ? a : new SqlList([...a.items, ...b.items])),
-    'Both joined.',
-    LOOSE,
+  ...(
+    [
+      ['list_cat', 'list_cat'],
+      ['concat_list_list', '||'],
+    ] as const
+  ).map(([id, name]) =>
+    rowFunction(
+      id,
+      name,
+      ['anylist', 'anylist'],
+      'anylist',
+      ([a, b]) => (a === null ? b : b === null ? a : new SqlList([...a.items, ...b.items])),
+      'Both joined.',
+      LOOSE,
+    ),
   ),
   rowFunction(
     'list_slice',

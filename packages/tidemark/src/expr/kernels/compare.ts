@@ -3,7 +3,7 @@
  * side is read through a mask of 0 instead of being written out n times.
  */
 import type { Column } from '../../repr/column.ts';
-import { compareBytes } from '../../repr/text.ts';
+import { byBytes } from '../../repr/compare.ts';
 import type { Kernel, Vec } from '../functions.ts';
 import { fixedColumn } from '../vec.ts';
 
@@ -131,7 +131,7 @@ export function compareBytesKernel(op: Comparison): Kernel {
     const q = mask(r);
     const out = new Uint8Array(n);
     for (let i = 0; i < n; i++) {
-      const holds = lt ? lessBytes(a, i & p, b, i & q) : equalBytes(a, i & p, b, i & q);
+      const holds = lt ? byBytes(a, i & p, b, i & q) < 0 : equalBytes(a, i & p, b, i & q);
       out[i] = holds ? yes : 1 - yes;
     }
     return fixedColumn('bool', n, out);
@@ -148,16 +148,6 @@ function equalBytes(a: Column, i: number, b: Column, j: number): boolean {
   for (let k = 0; k < len; k++) if (av[p + k] !== bv[q + k]) return false;
   return true;
 }
-
-const lessBytes = (a: Column, i: number, b: Column, j: number): boolean =>
-  compareBytes(
-    a.values as Uint8Array,
-    a.offsets[i]!,
-    a.offsets[i + 1]!,
-    b.values as Uint8Array,
-    b.offsets[j]!,
-    b.offsets[j + 1]!,
-  ) < 0;
 
 /** Any order, one call a row; rows that are NULL are not compared. */
 export function compareCells(
