@@ -41,7 +41,7 @@ export class World implements Verified {
       await world.#setUp();
       return world;
     } catch (e) {
-      await world.server.kill();
+      await world.remove();
       throw e;
     }
   }
