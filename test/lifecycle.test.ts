@@ -6,11 +6,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GlobalId } from '../packages/tidemark/src/base/ids.ts';
+import type { RelationItem } from '../packages/tidemark/src/catalog/catalog-reader.ts';
 import { frontierOwner } from '../packages/tidemark/src/compute/frontier-owner.ts';
 import type { Command } from '../packages/tidemark/src/compute/protocol.ts';
 import type { LifecycleStage } from '../packages/tidemark/src/introspection/lifecycle.ts';
 import type { Row } from '../packages/tidemark/src/repr/types.ts';
 import type { TestEnvironment, TestOptions } from '../packages/tidemark/src/testkit/simulator.ts';
+import { EMPTY } from '../packages/tidemark/src/time/timestamp.ts';
 import { openWatched, type Watched } from './support/watched.ts';
 
 const LIFECYCLE = 'mz_introspection.mz_compute_lifecycle_events_per_worker';
@@ -379,3 +381,69 @@ test('the reason of started is what the schedule waited on', () =>
       assert.equal(started!.reason, 'hydration_limit');
     },
   ));
+
+/** One dataflow with two indexes over a table, as the protocol allows and no statement makes yet. */
+function twoIndexes(t: TestEnvironment): readonly [GlobalId, GlobalId] {
+  const ids = ['u901', 'u902'] as unknown as readonly [GlobalId, GlobalId];
+  const table = t.env.catalog.item(t.id('t')) as RelationItem;
+  const { collections } = t.env;
+  const asOf = Number(collections.upper(table.id)) - 1;
+  t.env.instance(t.env.catalog.cluster('quickstart')!.id).createDataflow({
+    name: 'two indexes',
+    shardImports: [{ id: table.id, shard: collections.shardOf(table.id), desc: table.desc }],
+    indexImports: [],
+    objects: [],
+    indexExports: ids.map((id, key) => ({ id, onId: table.id, key: [key], desc: table.desc })),
+    sinkExports: [],
+    asOf,
+    until: EMPTY,
+    mayWrite: true,
+  });
+  return ids;
+}
+
+const withoutSecondSchedule = (c: Command): Command | null =>
+  c.kind === 'schedule' && c.id === 'u902' ? null : c;
+
+test("R14: a dataflow of two exports starts when the last of them is scheduled, and the start is both's", () =>
+  watched({ onCommand: withoutSecondSchedule }, async (_, t) => {
+    await t.exec('CREATE TABLE t (a int, b int); INSERT INTO t VALUES (1, 2)');
+    const [first, second] = twoIndexes(t);
+    await t.advance(2000);
+    for (const id of [first, second]) assert.deepEqual(stagesOf(await eventsOf(t, id)), ['0 installed']);
+    t.sendTo('quickstart', { kind: 'schedule', id: second, waitedOn: 'hydration_limit' });
+    await t.advance(2000);
+    const [a, b] = [await eventsOf(t, first), await eventsOf(t, second)];
+    assert.equal(a.length, 3);
+    assert.equal(b.length, 3);
+    assert.ok(Math.abs(at(a, 'started')[0]! - at(b, 'started')[0]!) < 100);
+    assert.equal(
+      a.find((e) => e.stage === 'started')!.reason,
+      'hydration_limit',
+      'what the last one waited on',
+    );
+    t.env.instance(t.env.catalog.cluster('quickstart')!.id).drop([first, second]);
+  }));
+
+test('R14: dropping the export that was not scheduled starts the others, and logs nothing for itself', () =>
+  watched({ onCommand: withoutSecondSchedule }, async (w, t) => {
+    await t.exec('CREATE TABLE t (a int, b int); INSERT INTO t VALUES (1, 2)');
+    const [first, second] = twoIndexes(t);
+    const instance = t.env.instance(t.env.catalog.cluster('quickstart')!.id);
+    await t.advance(2000);
+    instance.drop([second]);
+    await t.advance(2000);
+    assert.equal((await eventsOf(t, first)).length, 3);
+    assert.ok(!w.checker.exports.has(second));
+    instance.drop([first]);
+  }));
+
+test('R14: with its last export dropped a dataflow never starts', () =>
+  watched({ onCommand: (c) => (c.kind === 'schedule' && /^u90/.test(c.id) ? null : c) }, async (w, t) => {
+    await t.exec('CREATE TABLE t (a int, b int); INSERT INTO t VALUES (1, 2)');
+    const ids = twoIndexes(t);
+    await t.advance(1000);
+    t.env.instance(t.env.catalog.cluster('quickstart')!.id).drop(ids);
+    await t.advance(2000);
+    for (const id of ids) assert.ok(!w.t.trace.some((l) => l.includes(`${id} started`)));
+  }));

@@ -17,7 +17,7 @@ test('control messages come out as they went in: bytes and the empty frontier to
       const out = [...decodeControl(encodeControl(messages, time))];
       assert.deepEqual(
         out.map((o) => o.value),
-        messages,
+        structuredClone(messages),
       );
       for (const o of out) assert.equal(o.time, time);
     }),

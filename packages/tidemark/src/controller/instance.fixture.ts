@@ -1,0 +1,154 @@
+/** For the tests of this folder: descriptions, shards whose frontiers the test sets, and a replica that only writes down. */
+import { silentLogger } from '../base/clock.ts';
+import type { ClusterId, GlobalId } from '../base/ids.ts';
+import type { Command, DataflowDescription, ReplicaConnection, Response } from '../compute/protocol.ts';
+import type { ShardCollections } from '../storage/shard-collections.ts';
+import { type Hold, HoldSet } from '../time/hold-set.ts';
+import { EMPTY, type Frontier } from '../time/timestamp.ts';
+import { ComputeInstance } from './instance.ts';
+
+export const gid = (id: string): GlobalId => id as GlobalId;
+
+const DESC = { columns: [], keys: [] };
+
+/** An index, or a view with a shard of its own, over tables (`t…`) and indexes (`i…`). */
+export function dataflow(
+  id: string,
+  imports: readonly string[],
+  more: { readonly asOf?: number; readonly view?: boolean; readonly frozenAt?: number } = {},
+): DataflowDescription {
+  const { asOf = 10, view = false, frozenAt } = more;
+  const onId = gid(`on ${id}`);
+  return {
+    name: id,
+    shardImports: imports.filter((i) => i.startsWith('t')).map((i) => ({ id: gid(i), shard: i, desc: DESC })),
+    indexImports: imports
+      .filter((i) => !i.startsWith('t'))
+      .map((i) => ({
+        id: gid(i),
+        onId: gid(`on ${i}`),
+        key: [],
+        desc: DESC,
+        ...(frozenAt !== undefined && { frozenAt }),
+      })),
+    objects: [],
+    indexExports: view ? [] : [{ id: gid(id), onId, key: [], desc: DESC }],
+    sinkExports: view
+      ? [{ kind: 'materialized-view', id: gid(id), fromId: onId, desc: DESC, shard: id }]
+      : [],
+    asOf,
+    until: EMPTY,
+    mayWrite: true,
+  };
+}
+
+export class FakeShards implements ShardCollections {
+  readonly uppers = new Map<string, Frontier>();
+  readonly holds = new Map<string, HoldSet>();
+  readonly #listeners = new Set<(id: GlobalId, upper: Frontier) => void>();
+
+  has(id: GlobalId): boolean {
+    return this.uppers.has(id);
+  }
+  shardOf(id: GlobalId): string {
+    return id;
+  }
+  upper(id: GlobalId): Frontier {
+    return this.uppers.get(id) ?? 0;
+  }
+  since(): Frontier {
+    return 0;
+  }
+  hold(id: GlobalId, at: Frontier = 0): Hold {
+    let set = this.holds.get(id);
+    if (set === undefined) this.holds.set(id, (set = new HoldSet()));
+    return set.acquire(at);
+  }
+  held(id: string): Frontier {
+    return this.holds.get(id)?.least ?? EMPTY;
+  }
+  onUpper(f: (id: GlobalId, upper: Frontier) => void): () => void {
+    this.#listeners.add(f);
+    return () => this.#listeners.delete(f);
+  }
+  move(id: string, upper: Frontier): void {
+    this.uppers.set(id, upper);
+    for (const f of this.#listeners) f(gid(id), upper);
+  }
+}
+
+export class FakeReplica implements ReplicaConnection {
+  readonly workers: number;
+  readonly commands: Command[] = [];
+  isClosed = false;
+  onResponse: (response: Response) => void = () => undefined;
+  onLost: (reason: string) => void = () => undefined;
+
+  constructor(workers = 1) {
+    this.workers = workers;
+  }
+  send(command: Command): void {
+    this.commands.push(command);
+  }
+  async close(): Promise<void> {
+    this.isClosed = true;
+  }
+  /** Every worker reports the frontier. */
+  report(id: string, write: Frontier): void {
+    for (let worker = 0; worker < this.workers; worker++)
+      this.onResponse({ kind: 'frontiers', worker, id: gid(id), write, input: write, output: write });
+  }
+  /** Commands since the last call, as text. */
+  said(): string[] {
+    return this.commands.splice(0).map((c) => {
+      switch (c.kind) {
+        case 'createDataflow':
+          return `create ${c.dataflow.name} as of ${c.dataflow.asOf}`;
+        case 'allowCompaction':
+          return c.frontier === EMPTY ? `drop ${c.id}` : `compact ${c.id} to ${c.frontier}`;
+        case 'schedule':
+          return `schedule ${c.id}`;
+        case 'cancelPeek':
+          return `cancel ${c.uuid}`;
+        case 'peek':
+          return `peek ${c.target.id} at ${c.timestamp}`;
+        default:
+          return c.kind;
+      }
+    });
+  }
+}
+
+export interface Fixture {
+  readonly instance: ComputeInstance;
+  readonly shards: FakeShards;
+  readonly clock: { ms: number };
+  readonly lost: string[];
+  readonly failed: string[];
+}
+
+export function newInstance(logs: readonly string[] = []): Fixture {
+  const shards = new FakeShards();
+  const clock = { ms: 100_000 };
+  const lost: string[] = [];
+  const failed: string[] = [];
+  let uuids = 0;
+  const instance = new ComputeInstance({
+    clusterId: 'u1' as ClusterId,
+    shards,
+    clock: { nowMs: () => clock.ms, monotonicNs: () => clock.ms * 1e6 },
+    logger: silentLogger,
+    logging: {
+      intervalMs: 1000,
+      debugging: false,
+      indexes: logs.map((id) => ({ log: 'mz_compute_exports_per_worker', id: gid(id) })),
+    },
+    tunables: { maxResultSize: 1000 },
+    generation: 1,
+    start: 1,
+    uuid: () => `p${++uuids}`,
+    onReplicaLost: (_, reason) => lost.push(reason),
+    onFailed: (id) => failed.push(id),
+  });
+  return { instance, shards, clock, lost, failed };
+}
