@@ -109,6 +109,30 @@ test('no space at all: writers and DDL are told, reads go on, nothing is half th
   assert.deepEqual(await values(db, 'SELECT (SELECT s FROM v), (SELECT sum(a) FROM t)'), [[5n, 5n]]);
 });
 
+test('the store carries a commit out and falls silent: the writer hears when it speaks again, once is once', async (t) => {
+  const disk = new Disk();
+  const db = new Database(await disk.open());
+  t.after(() => db.close());
+  await db.exec('CREATE TABLE t (a int)');
+  disk.deaf = true;
+  const { refused } = disk;
+  const created = db.exec('CREATE TABLE u (a int)');
+  const written = db.exec('INSERT INTO t VALUES (1)');
+  await eventually(async () => disk.refused >= refused + 8, true);
+  disk.deaf = false;
+  // A shard of its own is made before the commit: that may fail for good, and then nothing of it is there.
+  const there = await created.then(
+    () => true,
+    () => false,
+  );
+  await written;
+  assert.deepEqual(await values(db, 'SELECT a FROM t'), [[1]]);
+  const names = "SELECT name FROM mz_tables WHERE id LIKE 'u%' ORDER BY name";
+  assert.deepEqual(await values(db, names), there ? [['t'], ['u']] : [['t']]);
+  await db.exec('INSERT INTO t VALUES (2)');
+  assert.deepEqual(await values(db, 'SELECT count(*), sum(a) FROM t'), [[2n, 3n]]);
+});
+
 // ---- A corrupt part
 
 test('a part whose bytes changed: its object says which, others work, the server starts', async (t) => {

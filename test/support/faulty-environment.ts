@@ -20,6 +20,8 @@ export class Disk {
   readonly consensus: MemoryConsensus = new MemoryConsensus();
   /** Which writes find no space. */
   full: 'no' | 'blobs' | 'all' = 'no';
+  /** Transactions are carried out, their answers get lost, and nothing can be asked. */
+  deaf = false;
   /** Writes that found none. */
   refused = 0;
   #start = 0;
@@ -28,6 +30,12 @@ export class Disk {
     if (this.full !== 'all' && this.full !== needed) return;
     this.refused++;
     throw new SqlError('disk_full', 'no space left on the device');
+  }
+
+  #answer<T>(value: T): T {
+    if (!this.deaf) return value;
+    this.refused++;
+    throw new SqlError('connection_failure', 'the store does not answer');
   }
 
   #faultyBlob(): Blob {
@@ -46,11 +54,11 @@ export class Disk {
   #faultyConsensus(): Consensus {
     const { consensus } = this;
     return {
-      head: (key) => consensus.head(key),
-      read: (key, after) => consensus.read(key, after),
+      head: async (key) => this.#answer(await consensus.head(key)),
+      read: async (key, after) => this.#answer(await consensus.read(key, after)),
       compareAndSet: async (ops, mode) => {
         this.#space('all');
-        return consensus.compareAndSet(ops, mode);
+        return this.#answer(await consensus.compareAndSet(ops, mode));
       },
       remove: (key) => consensus.remove(key),
       list: (prefix) => consensus.list(prefix),
