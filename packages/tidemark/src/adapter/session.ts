@@ -4,38 +4,29 @@
  */
 import { type ErrorCode, SqlError, unsupported } from '../base/error.ts';
 import type { NameContext } from '../catalog/catalog-reader.ts';
-import { durationMs, SERVER_VERSION } from '../catalog/settings.ts';
-import { evalConstant } from '../expr/eval.ts';
-import { isEvalError, sqlErrorOf } from '../expr/eval-error.ts';
+import { durationMs } from '../catalog/settings.ts';
 import type { EvalContext } from '../expr/functions.ts';
 import type { QueryPlan } from '../plan/plan-query.ts';
 import type { SelectPlan } from '../plan/statement/plan.ts';
 import { describeStatement, type Plan, planStatement, type StatementContext } from '../plan/statement.ts';
-import { findCast } from '../repr/casts.ts';
-import { DEFAULT_FORMAT } from '../repr/format.ts';
-import { type Datum, type RelationDesc, type SqlType, sameType } from '../repr/types.ts';
+import type { Datum, RelationDesc, SqlType } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
-import { askCatalog, lowerCatalogCalls } from './catalog-functions.ts';
+import { lowerCatalogCalls } from './catalog-functions.ts';
 import { Cursors } from './cursors.ts';
 import { indexedOn } from './dataflows.ts';
 import { dataflowContext } from './ddl/create.ts';
 import { executeDdl } from './ddl/execute.ts';
 import type { Environment } from './environment.ts';
+import { argumentValues, findPrepared, type PreparedStatement, refuseChange } from './prepared.ts';
 import { type QueryResult, type ReadTimes, runQuery } from './query.ts';
-import { type Result, SHOW_ALL, SHOW_CREATE, showResult, textBatch, textDesc, textRows } from './results.ts';
+import { type Result, SHOW_CREATE, showResult, textBatch, textDesc, textRows } from './results.ts';
+import { evalContext } from './session-facts.ts';
+import { type SettingPlan, setModes, settingStatement } from './setting-statements.ts';
 import { Settings } from './settings.ts';
 import { addWrite, fixTimes, flush, newTransaction, release, type Transaction } from './transaction.ts';
-import { planWrite, readsBeforeWriting, type WriteResult } from './write.ts';
-
-export type { Result };
+import { planWrite, readsBeforeWriting, type WriteResult, written } from './write.ts';
 
 export type TransactionStatus = 'idle' | 'open' | 'failed';
-
-export interface PreparedStatement {
-  readonly statement: Statement;
-  readonly paramTypes: readonly SqlType[];
-  readonly result: RelationDesc | undefined;
-}
 
 export interface SessionOptions {
   readonly env: Environment;
@@ -81,24 +72,13 @@ export class Session {
   }
 
   #evalContext(mzNow?: number): EvalContext {
-    const names = this.#names;
-    const facts = { catalog: this.#env.catalog, names };
-    const startedMicros =
-      this.#transaction?.startedMicros ?? BigInt(Math.round(this.#env.options.clock.nowMs() * 1000));
-    return {
-      timeZone: this.settings.get('timezone'),
-      nowMicros: startedMicros,
-      ...(mzNow !== undefined && { mzNow }),
-      session: {
-        user: this.#o.user,
-        database: names.database,
-        schemas: names.searchPath.filter((s) => this.#env.catalog.hasSchema([s], names)),
-        backendPid: this.#o.sessionId,
-        version: `PostgreSQL ${SERVER_VERSION} (Tidemark)`,
-        setting: (name) => this.settings.lookup(name),
-      },
-      catalog: (func, args) => askCatalog(facts, func, args),
-    };
+    return evalContext(this.#env, {
+      ...this.#o,
+      names: this.#names,
+      settings: this.settings,
+      startedMicros: this.#transaction?.startedMicros,
+      mzNow,
+    });
   }
 
   #context(more: Partial<StatementContext> = {}, mzNow?: number): StatementContext {
@@ -149,15 +129,7 @@ export class Session {
   }
 
   find(name: string): PreparedStatement {
-    const p = this.prepared.get(name);
-    if (p === undefined)
-      throw new SqlError(
-        'invalid_sql_statement_name',
-        name === ''
-          ? 'unnamed prepared statement does not exist'
-          : `prepared statement "${name}" does not exist`,
-      );
-    return p;
+    return findPrepared(this.prepared, name);
   }
 
   /**
@@ -263,14 +235,11 @@ export class Session {
           tag: () => 'SHOW',
         };
       case 'subscribe':
-        throw unsupported('SUBSCRIBE');
       case 'copyFrom':
       case 'copyTo':
-        throw unsupported('COPY');
       case 'explainTimestamp':
-        throw unsupported('EXPLAIN TIMESTAMP');
       case 'explainAnalyze':
-        throw unsupported('EXPLAIN ANALYZE');
+        throw unsupported(NOT_YET[plan.kind]);
       case 'begin':
       case 'commit':
       case 'rollback':
@@ -392,19 +361,13 @@ export class Session {
       signal.throwIfAborted();
       this.#buffer(t, plan.kind, result);
       await flush(this.#env, t);
-      return this.#buffered(plan.kind, result);
+      return written(plan.kind, result);
     });
   }
 
   #buffer(t: Transaction, kind: 'insert' | 'update' | 'delete', r: WriteResult): Result {
     for (const [id, batch] of r.updates) addWrite(t, id, batch);
-    return this.#buffered(kind, r);
-  }
-
-  #buffered(kind: 'insert' | 'update' | 'delete', r: WriteResult): Result {
-    const tag = kind === 'insert' ? `INSERT 0 ${r.count}` : `${kind.toUpperCase()} ${r.count}`;
-    if (r.returning === null) return { kind: 'command', tag };
-    return { kind: 'rows', desc: r.returning.desc, rows: r.returning.rows, tag: () => tag };
+    return written(kind, r);
   }
 
   // ---- Transactions
@@ -446,7 +409,7 @@ export class Session {
         if (t.explicit)
           this.#o.notice('there is already a transaction in progress', 'active_sql_transaction');
         else this.#begin(true);
-        this.#modes(plan.modes, 'transaction');
+        setModes(this.settings, plan.modes, 'transaction');
         return { kind: 'command', tag: 'BEGIN' };
       case 'setTransaction':
         if (plan.scope === 'transaction' && !t.explicit)
@@ -454,7 +417,7 @@ export class Session {
             'SET TRANSACTION can only be used in transaction blocks',
             'no_active_sql_transaction',
           );
-        this.#modes(plan.modes, plan.scope);
+        setModes(this.settings, plan.modes, plan.scope);
         return { kind: 'command', tag: 'SET' };
       case 'commit': {
         if (!t.explicit) this.#o.notice('there is no transaction in progress', 'no_active_sql_transaction');
@@ -472,84 +435,23 @@ export class Session {
     }
   }
 
-  /** Of this transaction, or of those to come. */
-  #modes(
-    modes: { readonly isolation: string | undefined; readonly readOnly: boolean | undefined },
-    scope: 'transaction' | 'session',
-  ): void {
-    const local = scope === 'transaction';
-    const prefix = local ? 'transaction' : 'default_transaction';
-    if (modes.isolation !== undefined) this.settings.set(`${prefix}_isolation`, [modes.isolation], { local });
-    if (modes.readOnly !== undefined)
-      this.settings.set(`${prefix}_read_only`, [modes.readOnly ? 'on' : 'off'], { local });
-  }
-
   // ---- Settings
 
-  #settingStatement(
-    plan: Extract<
-      Plan,
-      {
-        kind:
-          | 'set'
-          | 'reset'
-          | 'showVariable'
-          | 'showAll'
-          | 'discard'
-          | 'alterSystemSet'
-          | 'alterSystemReset';
-      }
-    >,
-  ): Result {
-    switch (plan.kind) {
-      case 'set':
-        if (plan.scope === 'local' && this.#implicit)
-          this.#o.notice('SET LOCAL can only be used in transaction blocks', 'no_active_sql_transaction');
-        this.settings.set(plan.name, plan.values, { local: plan.scope === 'local' });
-        return { kind: 'command', tag: 'SET' };
-      case 'reset':
-        if (plan.name === undefined) this.settings.resetAll();
-        else this.settings.set(plan.name, undefined);
-        return { kind: 'command', tag: 'RESET' };
-      case 'showVariable': {
-        const value = this.settings.lookup(plan.name);
-        if (value === undefined)
-          throw new SqlError('undefined_object', `unrecognized configuration parameter "${plan.name}"`);
-        return textRows(plan.name, [value], 'SHOW');
-      }
-      case 'showAll':
-        return {
-          kind: 'rows',
-          desc: SHOW_ALL,
-          rows: textBatch([...this.settings.all()]),
-          tag: () => 'SHOW',
-        };
-      case 'discard':
-        if (plan.what === 'all' || plan.what === 'plans') this.prepared.clear();
-        if (plan.what === 'all') {
-          this.settings.resetAll();
-          this.#cursors.close(undefined);
-        }
-        return { kind: 'command', tag: `DISCARD ${plan.what.toUpperCase()}` };
-      case 'alterSystemSet':
-      case 'alterSystemReset':
-        throw unsupported('ALTER SYSTEM');
+  #settingStatement(plan: SettingPlan): Result {
+    if (plan.kind === 'set' && plan.scope === 'local' && this.#implicit)
+      this.#o.notice('SET LOCAL can only be used in transaction blocks', 'no_active_sql_transaction');
+    if (plan.kind === 'discard') {
+      if (plan.what === 'all' || plan.what === 'plans') this.prepared.clear();
+      if (plan.what === 'all') this.#cursors.close(undefined);
     }
+    return settingStatement(this.settings, plan);
   }
 
   // ---- Prepared statements and cursors
 
   async #executePrepared(plan: Extract<Plan, { kind: 'execute' }>, signal: AbortSignal): Promise<Result> {
     const p = this.find(plan.name);
-    if (plan.args.length !== p.paramTypes.length)
-      throw new SqlError('syntax_error', `wrong number of parameters for prepared statement "${plan.name}"`, {
-        detail: `Expected ${p.paramTypes.length} parameters but got ${plan.args.length}.`,
-      });
-    const values = plan.args.map((a, i): Datum => {
-      const v = evalConstant(a, this.#evalContext());
-      if (isEvalError(v)) throw sqlErrorOf(v.error);
-      return assigned(v, a.type, p.paramTypes[i]!);
-    });
+    const values = argumentValues(plan, p, this.#evalContext());
     const params = { paramTypes: p.paramTypes, paramValues: values };
     const again = planStatement(p.statement, this.#context(params));
     refuseChange(p.result, again);
@@ -586,28 +488,12 @@ export class Session {
   }
 }
 
-/** The catalog may have changed since a statement was described. */
-function refuseChange(described: RelationDesc | undefined, plan: Plan | undefined): void {
-  const now =
-    plan?.kind === 'select'
-      ? plan.query.desc
-      : plan?.kind === 'insert' || plan?.kind === 'update' || plan?.kind === 'delete'
-        ? plan.returning?.desc
-        : undefined;
-  if (described === undefined || now === undefined) return;
-  const same =
-    now.columns.length === described.columns.length &&
-    now.columns.every((c, i) => sameType(c.type, described.columns[i]!.type));
-  if (!same) throw new SqlError('feature_not_supported', 'cached plan must not change result type');
-}
-
-/** A value brought to a parameter's type by an assignment cast. */
-function assigned(v: Datum, from: SqlType, to: SqlType): Datum {
-  if (v === null || from.name === to.name) return v;
-  const cast = findCast(from, to, false);
-  if (cast === undefined)
-    throw new SqlError('datatype_mismatch', `parameter has type ${from.name}, expected ${to.name}`);
-  return cast.apply(v, DEFAULT_FORMAT);
-}
+const NOT_YET = {
+  subscribe: 'SUBSCRIBE',
+  copyFrom: 'COPY',
+  copyTo: 'COPY',
+  explainTimestamp: 'EXPLAIN TIMESTAMP',
+  explainAnalyze: 'EXPLAIN ANALYZE',
+} as const;
 
 const statementName = (s: Statement): string => s.kind.replace(/([A-Z])/g, ' $1').toUpperCase();

@@ -45,7 +45,8 @@ import type { Statement } from '../sql/ast-statement.ts';
 import { parseStatements } from '../sql/parse.ts';
 import { answersOf, askCatalog } from './catalog-functions.ts';
 import type { Environment } from './environment.ts';
-import { type Result, Session } from './session.ts';
+import type { Result } from './results.ts';
+import { Session } from './session.ts';
 
 /** Rows encoded before the socket is looked at. */
 const PAGE_ROWS = 1024;

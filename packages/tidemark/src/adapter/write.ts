@@ -15,6 +15,7 @@ import { type Batch, concatBatches, consolidate, diffAt } from '../repr/batch.ts
 import { isNull } from '../repr/column.ts';
 import type { RelationDesc } from '../repr/types.ts';
 import type { Environment } from './environment.ts';
+import type { Result } from './results.ts';
 
 export interface WriteResult {
   /** Rows written, as the command tag counts them. */
@@ -62,6 +63,12 @@ export async function planWrite(
       return { count: count(both), updates: new Map([[plan.target, updates]]), returning: returning(next) };
     }
   }
+}
+
+export function written(kind: 'insert' | 'update' | 'delete', r: WriteResult): Result {
+  const tag = kind === 'insert' ? `INSERT 0 ${r.count}` : `${kind.toUpperCase()} ${r.count}`;
+  if (r.returning === null) return { kind: 'command', tag };
+  return { kind: 'rows', desc: r.returning.desc, rows: r.returning.rows, tag: () => tag };
 }
 
 function count(rows: Batch): number {

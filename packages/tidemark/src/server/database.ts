@@ -10,7 +10,8 @@
 import type { Environment } from '../adapter/environment.ts';
 import { lifecycleEvents } from '../adapter/lifecycle-feed.ts';
 import { describeLate, type Late, readiness } from '../adapter/readiness.ts';
-import { type Result, Session } from '../adapter/session.ts';
+import type { Result } from '../adapter/results.ts';
+import { Session } from '../adapter/session.ts';
 import type { Logger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import { type OpenedEnvironment, openEnvironment } from '../host/open-environment.ts';

@@ -5,7 +5,8 @@
  */
 import { startEnvironment } from '../adapter/boot.ts';
 import type { Environment } from '../adapter/environment.ts';
-import { type Result, Session } from '../adapter/session.ts';
+import type { Result } from '../adapter/results.ts';
+import { Session } from '../adapter/session.ts';
 import { assert } from '../base/assert.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
