@@ -8,7 +8,7 @@ import type { SqlError } from '../base/error.ts';
 import { blobContract } from '../persist/blob.contract.ts';
 import { consensusContract } from '../persist/consensus.contract.ts';
 import { ints, SCHEMA, texts } from '../persist/fixtures.ts';
-import { decodePart, encodePart } from '../persist/part.ts';
+import { decodePart, encodePart, encodePartSoon } from '../persist/part.ts';
 import { DiskBlob } from './disk-blob.ts';
 import { ioError } from './io-error.ts';
 import { nodePartCodec } from './part-codec.ts';
@@ -93,4 +93,14 @@ test('a compressed part reads as the same updates, and its checksum is the same 
   assert.deepEqual(decodePart(plain.slice(), 'p', SCHEMA, nodePartCodec).oks.length, n);
   packed[packed.length >> 1]! ^= 1;
   assert.throws(() => decodePart(packed, 'p', SCHEMA, nodePartCodec), /part p is corrupt/);
+});
+
+test('a part compressed off the thread reads as the same updates, small or large', async () => {
+  for (const n of [1, 5000, 60_000]) {
+    const oks = ints(Array.from({ length: n }, (_, i) => [(i * 7919) % 1000, 3 + (i % 5), 1] as const));
+    const u = { oks, errs: texts([['e', 3, 1]]) };
+    const packed = await encodePartSoon(u, nodePartCodec);
+    assert.ok(n === 1 || packed.length * 2 < encodePart(u).length);
+    assert.deepEqual(decodePart(packed, 'p', SCHEMA, nodePartCodec), decodePart(encodePart(u), 'p', SCHEMA));
+  }
 });

@@ -26,6 +26,8 @@ import type { ShardSchema, Updates } from './shard-types.ts';
 /** What a host may do faster, or at all. A part written with compression needs it for reading, too. */
 export interface PartCodec {
   readonly compress?: (body: Uint8Array) => Uint8Array;
+  /** The same off this thread: a large part takes 10 ms, and an event loop has others to serve. */
+  readonly compressSoon?: (body: Uint8Array) => Promise<Uint8Array>;
   readonly decompress?: (stored: Uint8Array, length: number) => Uint8Array;
   readonly crc32?: (bytes: Uint8Array, seed: number) => number;
 }
@@ -68,21 +70,47 @@ function batchBytes(b: Batch): number {
 
 /** The bytes of a part. */
 export function encodePart(u: Updates, codec: PartCodec = {}): Uint8Array<ArrayBuffer> {
+  const plain = laidOut(u);
+  const { compress } = codec;
+  const body = compress === undefined || !isWorthIt(plain) ? null : compress(plain.subarray(HEADER));
+  return sealed(u, plain, { body, codec });
+}
+
+/** The same; what takes long is done off this thread where the host can. The updates are read before it returns. */
+export async function encodePartSoon(u: Updates, codec: PartCodec): Promise<Uint8Array<ArrayBuffer>> {
+  const { compressSoon } = codec;
+  if (compressSoon === undefined) return encodePart(u, codec);
+  const plain = laidOut(u);
+  const body = isWorthIt(plain) ? await compressSoon(plain.subarray(HEADER)) : null;
+  return sealed(u, plain, { body, codec });
+}
+
+const isWorthIt = (plain: Uint8Array): boolean => plain.length - HEADER >= COMPRESS_FROM;
+
+/** Room for the header, then the body. */
+function laidOut(u: Updates): Uint8Array<ArrayBuffer> {
   const oksBytes = batchBytes(u.oks);
   const length = oksBytes + batchBytes(u.errs);
   assert(length < 2 ** 32, 'a part is shorter than 4 GiB');
   const out = new Uint8Array(HEADER + length);
   writeBatch(out, HEADER, u.oks);
   writeBatch(out, HEADER + oksBytes, u.errs);
-  let stored: Uint8Array<ArrayBuffer> = out;
+  return out;
+}
+
+/** `body`: the compressed one, if there is one. */
+function sealed(
+  u: Updates,
+  plain: Uint8Array<ArrayBuffer>,
+  o: { readonly body: Uint8Array | null; readonly codec: PartCodec },
+): Uint8Array<ArrayBuffer> {
+  const length = plain.length - HEADER;
+  let stored = plain;
   let flags = 0;
-  if (codec.compress !== undefined && length >= COMPRESS_FROM) {
-    const body = codec.compress(out.subarray(HEADER));
-    if (body.length < length) {
-      stored = new Uint8Array(HEADER + body.length);
-      stored.set(body, HEADER);
-      flags = COMPRESSED;
-    }
+  if (o.body !== null && o.body.length < length) {
+    stored = new Uint8Array(HEADER + o.body.length);
+    stored.set(o.body, HEADER);
+    flags = COMPRESSED;
   }
   const view = new DataView(stored.buffer);
   view.setUint32(0, MAGIC, true);
@@ -92,7 +120,7 @@ export function encodePart(u: Updates, codec: PartCodec = {}): Uint8Array<ArrayB
   view.setUint32(12, u.errs.length, true);
   view.setUint32(16, length, true);
   view.setUint32(20, stored.length - HEADER, true);
-  view.setUint32(CRC_AT, checksum(stored, codec), true);
+  view.setUint32(CRC_AT, checksum(stored, o.codec), true);
   return stored;
 }
 

@@ -1,6 +1,6 @@
 /** Staging: updates become parts, durable before any state names them. */
 import { hex, type ShardContext } from './log.ts';
-import { encodePart, retractions, splitUpdates, timeRange } from './part.ts';
+import { encodePartSoon, retractions, splitUpdates, timeRange } from './part.ts';
 import type { Part, Updates } from './shard-types.ts';
 
 /**
@@ -17,7 +17,7 @@ export async function stageParts(
   const staged = await Promise.allSettled(
     splitUpdates(updates).map(async (u): Promise<Part> => {
       const [minTime, maxTime] = timeRange(u);
-      const bytes = encodePart(u, ctx.codec);
+      const bytes = await encodePartSoon(u, ctx.codec);
       const rows = u.oks.length + u.errs.length;
       const about = { rows, retractions: retractions(u), bytes: bytes.length, minTime, maxTime };
       if (bytes.length <= ctx.inlineMaxBytes) return { key: null, inline: bytes, ...about };
