@@ -121,7 +121,7 @@ export class Shard {
 
   /** Deletes staged parts: after a definite refusal only, never after an error. */
   async discardParts(parts: readonly Part[]): Promise<void> {
-    await Promise.all(parts.map((p) => (p.key === null ? undefined : this.#ctx.blob.delete(p.key))));
+    await Promise.all(parts.map(async (p) => (p.key === null ? undefined : this.#ctx.blob.delete(p.key))));
   }
 
   /**

@@ -9,7 +9,7 @@ import { compareInterval, decodeInterval, type Interval } from './interval.ts';
 import { compareJson } from './json.ts';
 import { compareNumeric, decodeNumeric, type Numeric } from './numeric.ts';
 import { compareBytes, compareText, textAt, trimPadding } from './text.ts';
-import { type Datum, kindOf, type SqlType } from './types.ts';
+import { type Datum, type Kind, kindOf, type SqlType } from './types.ts';
 
 /** Negative, zero or positive; for cells that are not NULL. */
 export type CellComparator = (a: Column, i: number, b: Column, j: number) => number;
@@ -88,9 +88,11 @@ export function comparator(type: SqlType): CellComparator {
         decodeValue(type, c.values as Uint8Array, c.offsets[i]!, c.offsets[i + 1]!);
       return (a, i, b, j) => compare(value(a, i), value(b, j));
     }
+    default: {
+      const kind = kindOf(type);
+      return kind === 'i64' ? byI64 : kind === 'bytes' ? byBytes : byNumber;
+    }
   }
-  const kind = kindOf(type);
-  return kind === 'i64' ? byI64 : kind === 'bytes' ? byBytes : byNumber;
 }
 
 /** The same order over datums, for literals and elements; not NULL. */
@@ -122,8 +124,13 @@ export function datumComparator(type: SqlType): (a: Datum, b: Datum) => number {
       const items = itemsComparator((k) => type.fields![k]!);
       return (a, b) => items((a as SqlRecord).items, (b as SqlRecord).items);
     }
+    default:
+      return plainComparator(kindOf(type));
   }
-  switch (kindOf(type)) {
+}
+
+function plainComparator(kind: Kind): (a: Datum, b: Datum) => number {
+  switch (kind) {
     case 'bool':
       return (a, b) => Number(a) - Number(b);
     case 'i32':

@@ -15,7 +15,7 @@ import { decodeInterval, encodeInterval, type Interval, intervalBytes } from './
 import { decodeNumeric, encodeNumeric, type Numeric, numericBytes } from './numeric.ts';
 import { parseUuid, uuidToText } from './scalars.ts';
 import { decodeUtf8, encodeUtf8 } from './text.ts';
-import { type Datum, kindOf, type SqlType } from './types.ts';
+import { type Datum, type Kind, kindOf, type SqlType } from './types.ts';
 
 /** The cell as a datum, null for NULL. */
 export function datumAt(type: SqlType, c: Column, i: number): Datum {
@@ -105,8 +105,13 @@ function encodeValue(type: SqlType, d: Datum): Uint8Array<ArrayBuffer> {
       for (let k = 0; k < items.length; k++) w.item(type.fields[k]!, items[k]!);
       return w.finish();
     }
+    default:
+      return encodePlain(kindOf(type), d);
   }
-  switch (kindOf(type)) {
+}
+
+function encodePlain(kind: Kind, d: Datum): Uint8Array<ArrayBuffer> {
+  switch (kind) {
     case 'bool':
       return Uint8Array.of(d === true ? 1 : 0);
     case 'i32':
@@ -157,7 +162,12 @@ export function decodeValue(type: SqlType, bytes: Uint8Array, from = 0, to = byt
       assert(fields !== undefined, 'a record that is read has field types');
       return new SqlRecord(new Reader(bytes, from, to).items((k) => fields[k]!));
     }
+    default:
+      return decodePlain(type, bytes, from, to);
   }
+}
+
+function decodePlain(type: SqlType, bytes: Uint8Array, from: number, to: number): Datum {
   switch (kindOf(type)) {
     case 'bool':
       return bytes[from] === 1;
