@@ -37,5 +37,7 @@ do {
 } while (performance.now() < end);
 for (const [shape, n] of [...totals.shapes].sort()) console.log(`${String(n).padStart(6)} ${shape}`);
 for (const r of new Set(totals.refused.map((r) => r.split(':')[0]))) console.log(`refused: ${r}`);
-console.log(`${totals.workloads} workloads, ${totals.compared} comparisons, ${totals.empty} empty`);
+console.log(
+  `${totals.workloads} workloads, ${totals.compared} comparisons, ${totals.answered} answers with rows, ${totals.empty} empty`,
+);
 await reference.close();

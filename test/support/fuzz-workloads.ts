@@ -10,6 +10,8 @@ import type { Reference } from './reference.ts';
 export interface FuzzTotals {
   workloads: number;
   compared: number;
+  /** Queries, at a step, that PostgreSQL answers with a row or an error. */
+  answered: number;
   /** Workloads that gave no row at any step. */
   empty: number;
   readonly shapes: Map<string, number>;
@@ -19,6 +21,7 @@ export interface FuzzTotals {
 export const newTotals = (): FuzzTotals => ({
   workloads: 0,
   compared: 0,
+  answered: 0,
   empty: 0,
   shapes: new Map(),
   refused: [],
@@ -46,9 +49,10 @@ export async function runOne(
   const smaller = await shrink(
     workload,
     async (w) => (await attempt(w, o).catch(() => null))?.kind === kind,
-    o.shrinkAttempts ?? 80,
+    // A hang takes its minute each time.
+    kind === 'hang' ? 0 : (o.shrinkAttempts ?? 80),
   );
-  const last = (await attempt(smaller, o)) ?? fault;
+  const last = kind === 'hang' ? fault : ((await attempt(smaller, o)) ?? fault);
   const replay = `npm run fuzz -- --seed ${workload.seed}${o.threads ? ' --threads' : ''}`;
   return { workload: smaller, text: `${last.text}\n\n${workloadSql(smaller)}\n\nreplay: ${replay}\n` };
 }
@@ -79,6 +83,7 @@ async function attempt(w: Workload, o: FuzzOptions, totals?: FuzzTotals): Promis
     if (totals !== undefined) {
       totals.workloads++;
       totals.compared += outcome.compared;
+      totals.answered += outcome.answered;
       if (outcome.answered === 0) totals.empty++;
       for (const s of outcome.shapes) totals.shapes.set(s, (totals.shapes.get(s) ?? 0) + 1);
       totals.refused.push(...outcome.refused);
@@ -100,7 +105,7 @@ function fault(d: Difference): Fault {
           .map((r) => `  ${r.map((c) => c ?? 'NULL').join(' | ')}`)
           .sort()
           .join('\n');
-  const kind = `${d.way}${'error' in d.actual ? d.actual.error : ''}${'error' in d.expected}`;
+  const kind = `${d.way.split(' ')[0]}${'error' in d.actual ? d.actual.error : ''}${'error' in d.expected}`;
   return {
     kind,
     text: `after step ${d.step}, ${d.way}, query ${d.query.number}\n${d.query.sql}\nPostgreSQL\n${text(d.expected)}\nengine\n${text(d.actual)}`,

@@ -5,8 +5,8 @@
  */
 import type { SeededRandom } from './random.ts';
 
-/** int4, int8, text, bool, numeric, float8, date, timestamptz. */
-export type ColumnKind = 'i' | 'l' | 't' | 'b' | 'n' | 'f' | 'd' | 'z';
+/** int4, int8, text, bool, numeric, float8, date, timestamptz, interval, int4[], jsonb. */
+export type ColumnKind = 'i' | 'l' | 't' | 'b' | 'n' | 'f' | 'd' | 'z' | 'v' | 'a' | 'j';
 
 export const KINDS: Readonly<
   Record<ColumnKind, { readonly type: string; readonly values: readonly string[] }>
@@ -22,6 +22,10 @@ export const KINDS: Readonly<
     type: 'timestamptz',
     values: ["'2024-02-29 12:00:00+00'", "'2024-03-01 00:00:00+00'", "'1999-12-31 23:59:59.5+00'"],
   },
+  // No two that are equal: a group may show either.
+  v: { type: 'interval', values: ["'1 day'", "'1 mon'", "'-02:00:00'"] },
+  a: { type: 'int4[]', values: ["'{}'", "'{1,2}'", "'{1,NULL}'", "'{3}'"] },
+  j: { type: 'jsonb', values: ["'1'", `'"x"'`, `'{"a": 1}'`, "'[1, 2]'", "'null'"] },
 };
 const ALL_KINDS = Object.keys(KINDS) as ColumnKind[];
 
@@ -210,6 +214,15 @@ class QueryGenerator {
       f: () => [`sum(${distinct}${of('f')})`, `avg(${of('f')})`, `min(${of('f')})`, `max(${of('f')})`],
       d: () => [`min(${of('d')})`, `max(${of('d')})`],
       z: () => [`min(${of('z')})`, `max(${of('z')})`],
+      v: () => [`min(${of('v')})`, `max(${of('v')})`],
+      a: () => {
+        const x = of('i');
+        return [`min(${of('a')})`, `max(${of('a')})`, `array_agg(${distinct}${x} ORDER BY ${x} DESC)`];
+      },
+      j: () => {
+        const x = of('t');
+        return [`jsonb_agg(${distinct}${x} ORDER BY ${x})`];
+      },
     };
     const call = r.pick(choices[kind]());
     if (call.includes('DISTINCT')) this.#mark('aggregate distinct');
@@ -310,15 +323,27 @@ class QueryGenerator {
         `${c('i')} * 2`,
         `length(${c('t')})`,
         `${c('i')} % 3`,
+        `cardinality(${c('a')})`,
+        `(${c('a')})[1]`,
         `extract(year FROM ${c('d')})::int4`,
       ],
       l: [`${c('i')}::int8`, `${c('i')}::int8 + ${c('i')}`, `-(${c('l')})`],
-      t: [`${c('t')} || 'x'`, `${c('i')}::text`, `upper(${c('t')})`, `${c('b')}::text`, `${c('d')}::text`],
+      t: [
+        `${c('t')} || 'x'`,
+        `${c('i')}::text`,
+        `upper(${c('t')})`,
+        `${c('b')}::text`,
+        `${c('d')}::text`,
+        `${c('j')} ->> 'a'`,
+        `${c('a')}::text`,
+      ],
       b: [
         this.#comparison(scope),
         `NOT ${c('b')}`,
         `${c('t')} LIKE 'a%'`,
         `${c('i')} = ANY (ARRAY[1, NULL, 3])`,
+        `${c('i')} = ANY (${c('a')})`,
+        `${c('j')} @> '{"a": 1}'`,
       ],
       n: [
         `${c('n')} + ${c('i')}`,
@@ -329,7 +354,15 @@ class QueryGenerator {
       ],
       f: [`${c('f')} * 2`, `${c('i')}::float8`, `${c('f')} + ${c('i')}`, `-(${c('f')})`],
       d: [`${c('d')} + 1`, `${c('z')}::date`],
-      z: [`${c('z')} + interval '1 day'`, `date_trunc('month', ${c('z')})`, `${c('d')}::timestamptz`],
+      z: [
+        `${c('z')} + interval '1 day'`,
+        `date_trunc('month', ${c('z')})`,
+        `${c('d')}::timestamptz`,
+        `${c('z')} + ${c('v')}`,
+      ],
+      v: [`${c('v')} * 2`, `-(${c('v')})`],
+      a: [`${c('a')} || ${c('i')}`, `ARRAY[${c('i')}, ${c('i')}]`],
+      j: [`to_jsonb(${c('i')})`, `${c('j')} -> 'a'`, `jsonb_build_object('k', ${c('i')})`],
     };
     return r.pick(calls[kind]);
   }

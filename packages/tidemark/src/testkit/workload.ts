@@ -19,6 +19,13 @@ export type WorkloadStatement =
   | { readonly insert: string; readonly rows: readonly string[] }
   | { readonly sql: string };
 
+/** On a table: what joins and reads it from then on may use it. */
+export interface WorkloadIndex {
+  readonly on: string;
+  readonly column: string;
+  readonly createdAt: number;
+}
+
 /** Written as one transaction. */
 export type WorkloadStep = readonly WorkloadStatement[];
 
@@ -27,11 +34,12 @@ export interface Workload {
   readonly workers: number;
   readonly tables: readonly Relation[];
   readonly queries: readonly WorkloadQuery[];
+  readonly indexes: readonly WorkloadIndex[];
   readonly steps: readonly WorkloadStep[];
 }
 
 const QUERIES = 3;
-const STEPS = 8;
+const STEPS = 9;
 
 export function generateWorkload(seed: number): Workload {
   const random = new SeededRandom(seed);
@@ -50,8 +58,12 @@ export function generateWorkload(seed: number): Workload {
         columns: kinds.map((kind, i) => ({ name: `c${i}`, kind })),
       });
   }
+  const indexes = Array.from({ length: random.below(4) }, (): WorkloadIndex => {
+    const { name: on, columns } = random.pick(tables);
+    return { on, column: random.pick(columns).name, createdAt: random.below(STEPS) };
+  });
   const steps = Array.from({ length: STEPS }, () => randomStep(random, tables));
-  return { seed, workers: 1 + random.below(3), tables, queries, steps };
+  return { seed, workers: 1 + random.below(3), tables, queries, indexes, steps };
 }
 
 function randomTable(random: SeededRandom, name: string): Relation {
@@ -72,7 +84,7 @@ function randomStep(random: SeededRandom, tables: readonly Relation[]): Workload
   // Only inserts may share a transaction.
   return Array.from({ length: 1 + random.below(3) }, () => {
     const t = random.pick(tables);
-    const rows = Array.from({ length: 1 + random.below(3) }, () =>
+    const rows = Array.from({ length: 1 + random.below(4) }, () =>
       t.columns.map((c) => randomValue(random, c.kind, 20)).join(', '),
     );
     return { insert: t.name, rows };
@@ -97,6 +109,7 @@ export function stepSql(step: WorkloadStep): readonly string[] {
 export function workloadSql(w: Workload): string {
   const lines = w.tables.map(createTable);
   for (let i = 0; i <= w.steps.length; i++) {
+    for (const x of w.indexes) if (x.createdAt === i) lines.push(createIndex(x));
     for (const q of w.queries)
       if (q.createdAt === i) lines.push(`CREATE MATERIALIZED VIEW m${q.number} ${viewBody(q)}`);
     if (i < w.steps.length) lines.push(...stepSql(w.steps[i]!));
@@ -106,6 +119,8 @@ export function workloadSql(w: Workload): string {
 
 export const createTable = (t: Relation): string =>
   `CREATE TABLE ${t.name} (${t.columns.map((c) => `${c.name} ${KINDS[c.kind].type}`).join(', ')})`;
+
+export const createIndex = (x: WorkloadIndex): string => `CREATE INDEX ON ${x.on} (${x.column})`;
 
 export const viewBody = (q: WorkloadQuery): string =>
   `(${q.kinds.map((_, i) => `c${i}`).join(', ')}) AS ${q.sql}`;
@@ -144,12 +159,15 @@ function* candidates(w: Workload): Iterable<Workload> {
       for (const k of s.rows.keys())
         yield withSteps(w, i, [step.with(j, { ...s, rows: s.rows.toSpliced(k, 1) })]);
     }
+  for (const i of w.indexes.keys()) yield { ...w, indexes: w.indexes.toSpliced(i, 1) };
   if (w.workers > 1) yield { ...w, workers: 1 };
 }
 
 /** Step `i` replaced; what is created at a step stays with it. */
 function withSteps(w: Workload, i: number, steps: readonly WorkloadStep[]): Workload {
   const gone = 1 - steps.length;
-  const queries = w.queries.map((q) => (q.createdAt > i ? { ...q, createdAt: q.createdAt - gone } : q));
-  return { ...w, queries, steps: w.steps.toSpliced(i, 1, ...steps) };
+  const earlier = <T extends { readonly createdAt: number }>(x: T): T =>
+    x.createdAt > i ? { ...x, createdAt: x.createdAt - gone } : x;
+  const [queries, indexes] = [w.queries.map(earlier), w.indexes.map(earlier)];
+  return { ...w, queries, indexes, steps: w.steps.toSpliced(i, 1, ...steps) };
 }
