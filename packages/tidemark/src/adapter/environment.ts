@@ -106,6 +106,7 @@ export class Environment {
   readonly #supervisors = new Map<ReplicaId, ReplicaSupervisor>();
   #catalogShard!: Shard;
   readonly #lifecycleListeners = new Set<(event: LifecycleEvent, clusterId: ClusterId) => void>();
+  readonly #catalogListeners = new Set<() => void>();
   #transient = 0;
   #cancelMaintenance: (() => void) | null = null;
   #closed = false;
@@ -240,6 +241,7 @@ export class Environment {
       onDurable: () => {
         this.catalog.apply({ remove, put, items });
         commitAll(prepared);
+        for (const f of [...this.#catalogListeners]) f();
       },
     });
   }
@@ -337,6 +339,12 @@ export class Environment {
     });
     this.instances.set(clusterId, instance);
     return instance;
+  }
+
+  /** After each change of the catalog. */
+  onCatalogChange(listener: () => void): () => void {
+    this.#catalogListeners.add(listener);
+    return () => this.#catalogListeners.delete(listener);
   }
 
   /** Every new lifecycle event of any cluster, now and later. */

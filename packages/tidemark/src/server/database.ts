@@ -149,7 +149,10 @@ export class Database {
     const { env } = this.#opened;
     const { timers } = env.options;
     let wake: () => void = () => undefined;
-    const stop = env.onLifecycle(() => wake());
+    const onChange = (): void => wake();
+    // An object that is dropped is not missing any more, and says so by no event of its own.
+    const stops = [env.onLifecycle(onChange), env.onCatalogChange(onChange)];
+    this.#ended.signal.addEventListener('abort', onChange);
     let expired = false;
     const cancel =
       options.timeoutMs === undefined
@@ -169,7 +172,8 @@ export class Database {
       }
     } finally {
       cancel?.();
-      stop();
+      for (const stop of stops) stop();
+      this.#ended.signal.removeEventListener('abort', onChange);
     }
   }
 
