@@ -242,6 +242,7 @@ export class Lowering implements LoweringRules {
   #beside(left: Laid, rel: HRel): Laid {
     const free = [...freeColumns(rel)].filter((id) => left.ids.includes(id));
     const ids = [...left.ids, ...relColumns(rel).map((c) => c.id)];
+    if (free.length > 0 && isRowByRow(rel)) return this.lower(rel, left);
     if (free.length === 0) {
       const right = this.lower(rel, { mir: UNIT, ids: [] });
       return { mir: join([left.mir, right.mir]), ids };
@@ -322,5 +323,27 @@ export class Lowering implements LoweringRules {
     let mir = filter(input.mir, plain);
     for (const part of parts.filter(hasSubquery)) mir = filterBySubquery(this, { mir, ids: input.ids }, part);
     return { mir, ids: input.ids };
+  }
+}
+
+/**
+ * What looks at one outer row at a time, so that it may stand on the outer rows themselves: copies among them do not
+ * matter, as they do to what counts or cuts, and no join back is needed.
+ */
+function isRowByRow(rel: HRel): boolean {
+  switch (rel.kind) {
+    case 'get':
+    case 'cte':
+    case 'values':
+    case 'tableFunction':
+      return true;
+    case 'map':
+    case 'filter':
+    case 'project':
+      return isRowByRow(rel.input);
+    case 'join':
+      return rel.type === 'inner' && isRowByRow(rel.left) && isRowByRow(rel.right);
+    default:
+      return false;
   }
 }
