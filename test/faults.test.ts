@@ -173,7 +173,8 @@ test('a worker thread dies: the read under way ends with an error, the replica c
   const seen = (w: Worker) => threads.push(w);
   process.on('worker', seen);
   t.after(() => process.off('worker', seen));
-  const db = new Database(await openEnvironment({ dataDir }));
+  const opened = await openEnvironment({ dataDir });
+  const db = new Database(opened);
   t.after(() => db.close());
   await db.exec('CREATE TABLE t (a int)');
   await db.exec('INSERT INTO t SELECT * FROM generate_series(1, 2000)');
@@ -203,6 +204,17 @@ test('a worker thread dies: the read under way ends with an error, the replica c
   assert.deepEqual(await values(db, 'SELECT n FROM v'), [[2001n]]);
   assert.deepEqual(await values(db, 'SELECT count(*) FROM t'), [[2001n]]);
   await db.ready({ cluster: 'c', timeoutMs: 15_000 });
+
+  // A command that no controller sends: the worker's assertion fails, and ends the replica, not the environment.
+  const instance = opened.env.instance(opened.env.catalog.cluster('c')!.id);
+  const tunables = { maxResultSize: 1 };
+  const logging = { ...opened.env.catalog.logging(instance.clusterId) };
+  instance.replicas[0]!.connection.send({ kind: 'createInstance', logging, tunables });
+  await eventually(() => values(db, statuses), [['offline']]);
+  await assert.rejects(db.query('SELECT n FROM v'), /replica \w+ is not connected/);
+  await eventually(() => values(db, statuses), [['online']]);
+  await db.exec('INSERT INTO t VALUES (0)');
+  assert.deepEqual(await values(db, 'SELECT n FROM v'), [[2002n]]);
 });
 
 // ---- Starts that cannot be
