@@ -16,16 +16,7 @@ import { call, functionId, ifThen, isNull, literal } from '../plan/make-scalar.t
 import { type Mir, rewrite } from '../plan/mir.ts';
 import { mapScalars } from '../plan/optimize/map-scalars.ts';
 import { jsonQuote } from '../repr/json.ts';
-import {
-  type Datum,
-  oidOf,
-  type SqlType,
-  TYPES,
-  type TypeName,
-  type,
-  typeByOid,
-  typeToString,
-} from '../repr/types.ts';
+import { type Datum, type SqlType, TYPES, type TypeName, type } from '../repr/types.ts';
 import { printQuery } from '../sql/print-query.ts';
 
 export interface CatalogFacts {
@@ -113,11 +104,9 @@ function* functionTexts(
 }
 
 function* types(): Iterable<readonly [string, string]> {
-  for (const name of Object.keys(TYPES) as TypeName[]) {
-    const t = type(name);
-    if (TYPES[name].oid !== 0) yield [String(oidOf(t)), typeToString(t)];
-    const array = typeByOid(TYPES[name].arrayOid);
-    if (array !== undefined) yield [String(TYPES[name].arrayOid), typeToString(array)];
+  for (const { oid, arrayOid, sqlName } of Object.values(TYPES)) {
+    if (oid !== 0) yield [String(oid), sqlName];
+    if (arrayOid !== 0) yield [String(arrayOid), `${sqlName}[]`];
   }
 }
 
