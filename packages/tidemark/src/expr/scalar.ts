@@ -89,7 +89,10 @@ export function isIdentity(m: Mfp): boolean {
 export interface AggregateExpr {
   /** `AggregateDef.id` in the aggregate table, e.g. `sum_int4`, `count`, `count_star`, `array_agg`. */
   readonly func: string;
-  /** Over the Reduce's input row. FILTER has been lowered into the arguments (NULL where it does not hold). */
+  /**
+   * Over the Reduce's input row. FILTER has been lowered into the arguments (NULL where it does not hold), or into the
+   * input of a Reduce of its own for an aggregate that sees NULL, such as `array_agg`.
+   */
   readonly args: readonly ScalarExpr[];
   readonly distinct: boolean;
   /** For ordered aggregates. */
