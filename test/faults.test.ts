@@ -165,6 +165,22 @@ test('a part whose bytes changed: its object says which, others work, the server
   assert.deepEqual(await values(db, 'SELECT count(*) FROM whole'), [[3001n]]);
 });
 
+// ---- A slow reader
+
+test("a view's sink holds the shard that it reads back, so that compaction does not outrun it", async (t) => {
+  const opened = await new Disk().open();
+  const db = new Database(opened);
+  t.after(() => db.close());
+  await db.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+  await db.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
+  assert.deepEqual(await values(db, 'SELECT a FROM v'), [[1]]);
+  const [[id]] = (await values(db, 'SELECT id FROM mz_materialized_views')) as [[string]];
+  const { durable } = opened.env.options.stores;
+  const shardId = (await durable.list()).find((s) => s.startsWith(`${id}-`))!;
+  const holders = async () => (await (await durable.open(shardId))!.refresh()).holds.length;
+  assert.equal(await holders(), 2, "the environment's hold, and the sink's own");
+});
+
 // ---- A worker that dies
 
 test('a worker thread dies: the read under way ends with an error, the replica comes back hydrated', async (t) => {

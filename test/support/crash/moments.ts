@@ -107,7 +107,7 @@ async function dropViews(w: World): Promise<void> {
 }
 
 /** A second server on the directory ends at once, and says who has it. */
-export async function refusesSecond(w: World): Promise<void> {
+async function refusesSecond(w: World): Promise<void> {
   const second = new ServerProcess(w.dataDir);
   assert.equal(await second.ready(), null, 'a second server does not come up');
   assert.notEqual(await second.exit(), 0);
