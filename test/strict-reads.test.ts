@@ -111,6 +111,24 @@ describe('an index on a view', () => {
   });
 });
 
+describe('an error in a row', () => {
+  it('fails reads of what holds it, and goes with the row', async () => {
+    const c = await db.client();
+    await c.query(`
+      create table ratios (a int, b int); insert into ratios values (6, 3);
+      create view ratio as select a / b as r from ratios;
+      create index ratio_r on ratio (r);
+      create materialized view ratio_sum as select sum(a / b) as s from ratios`);
+    const reads = ['select r from ratio', 'select s from ratio_sum', 'select a / b from ratios'];
+    for (const text of reads) assert.equal(String((await rowsOf(c, text))[0]![0]), '2');
+    await c.query('insert into ratios values (1, 0)');
+    for (const text of reads) assert.equal((await errorOf(c.query(text))).code, '22012', text);
+    assert.deepEqual(await rowsOf(c, 'select count(*) from ratios'), [['2']]);
+    await c.query('delete from ratios where b = 0');
+    for (const text of reads) assert.equal(String((await rowsOf(c, text))[0]![0]), '2');
+  });
+});
+
 describe('concurrent writers', () => {
   it('lose no update', async () => {
     const [sessions, each] = [6, 8];

@@ -146,6 +146,31 @@ describe('node-postgres', () => {
     assert.deepEqual(notices, ['database "nowhere" does not exist, using "tidemark"']);
   });
 
+  it('is forgotten when it leaves, also in the middle of a statement', async () => {
+    const c = await db.client();
+    const sessions = async (): Promise<string> =>
+      (
+        await rowsOf(c, "select count(*) from mz_internal.mz_sessions where application_name = 'leaver'")
+      )[0]![0] as string;
+    await c.query('create cluster left1 replicas (); create table left2 (a int)');
+    await c.query('create materialized view left3 in cluster left1 as select count(*) from left2');
+    await c.query('insert into left2 values (1)');
+    const leaver = await db.client({ application_name: 'leaver' });
+    while ((await sessions()) !== '1');
+    const waiting = leaver.query('select * from left3').catch((e: Error) => e.message);
+    (leaver as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+    assert.match(String(await waiting), /terminated/);
+    while ((await sessions()) !== '0');
+    await c.query('drop cluster left1 cascade');
+  });
+
+  it('is told when it asks for a setting that does not exist', async () => {
+    const c = new pg.Client({ ...connection(db.port), options: '-c nope=1' });
+    c.on('error', () => {});
+    const e = await errorOf(c.connect());
+    assert.deepEqual([e.severity, e.code], ['FATAL', '42704']);
+  });
+
   it('cancels what runs, and ends it when time is up', async () => {
     const c = await db.client();
     const other = await db.client();
