@@ -13,7 +13,7 @@ import { MZ_VIEWS } from './views-mz.ts';
 import { PG_VIEWS } from './views-pg.ts';
 import { EMPTY_PG_VIEWS } from './views-pg-empty.ts';
 
-export const BUILTIN_VIEWS: readonly BuiltinView[] = [
+const BUILTIN_VIEWS: readonly BuiltinView[] = [
   ...MZ_VIEWS,
   ...PG_VIEWS,
   ...EMPTY_PG_VIEWS,
