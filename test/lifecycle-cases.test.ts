@@ -331,3 +331,40 @@ test('a transaction reads the logs at one time, also when it goes on for long', 
     await t.exec('COMMIT');
     assert.ok((await t.query(sql)).length > first.length);
   }));
+
+test('a view that is dropped while its append is under way is no failure of anything', () =>
+  watched(2, async (t, w) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
+    await t.advance(2000);
+    const release = t.holdAppends('v');
+    await t.exec('INSERT INTO t VALUES (2)');
+    await t.advance(500);
+    const stalls = [t.stallWorker(0), t.stallWorker(1)];
+    await t.exec('DROP MATERIALIZED VIEW v');
+    release();
+    await t.advance(3000);
+    for (const go of stalls) go();
+    await t.advance(1000);
+    assert.deepEqual(w.complaints, []);
+  }));
+
+test('a peek that waits is in the log on every worker, and is retired when it is cancelled', () =>
+  watched(2, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    const release = t.holdReads('t');
+    await t.exec('CREATE INDEX i ON t (a)');
+    const waiting = t.start('SELECT a FROM t');
+    await t.advance(2500);
+    const peeks = `SELECT object_id, type, worker_id FROM mz_introspection.mz_active_peeks_per_worker WHERE object_id = '${t.id('i')}'`;
+    const rows = await t.query(peeks);
+    assert.deepEqual(rows.map((r) => [r['type'], Number(r['worker_id'])]).sort(), [
+      ['index', 0],
+      ['index', 1],
+    ]);
+    waiting.cancel();
+    await assert.rejects(waiting.result(), /canceling statement due to user request/);
+    await t.advance(2500);
+    assert.deepEqual(await t.query(peeks), []);
+    release();
+  }));

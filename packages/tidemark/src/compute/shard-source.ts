@@ -254,3 +254,7 @@ export function hostError(error: unknown): { readonly code: string; readonly mes
   if (error instanceof SqlError) return { code: error.code, message: error.message };
   return { code: 'internal_error', message: error instanceof Error ? error.message : String(error) };
 }
+
+/** The shard does not exist any more: its object was dropped, which this worker will hear of. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof SqlError && error.code === 'undefined_object';

@@ -20,6 +20,7 @@ import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import { CATALOG_SHARD } from '../catalog/durable-catalog.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { InProcessReplica } from '../host/in-process-replica.ts';
+import type { StoreSet } from '../host/shard-access.ts';
 import type { LogUpdates } from '../introspection/compute-log.ts';
 import { MemoryBlob } from '../persist/blob.ts';
 import { MemoryConsensus } from '../persist/consensus.ts';
@@ -90,6 +91,7 @@ export class TestEnvironment {
   readonly #lives = new Map<ReplicaId, number>();
   readonly #stalled = new Set<string>();
   #session!: Session;
+  #stores!: StoreSet;
   #sessions = 0;
   #starts = 0;
   #baseline = '';
@@ -105,11 +107,12 @@ export class TestEnvironment {
     const { time, random } = this;
     const logger = this.#o.logger ?? silentLogger;
     const common = { clock: time, timers: time, random, logger, processTag: 'test' };
-    const stores = {
+    const stores: StoreSet = {
       // Every part a blob of its own, so that its reading can be held up.
       durable: new Shards({ ...common, blob: this.#blob, consensus: this.#consensus, inlineMaxBytes: 0 }),
       memory: new Shards({ ...common, blob: new MemoryBlob(), consensus: new MemoryConsensus() }),
     };
+    this.#stores = stores;
     const refuse = (): Promise<never> => Promise.reject(unsupported('a file in a simulation'));
     this.env = await this.settle(
       startEnvironment({
@@ -121,7 +124,7 @@ export class TestEnvironment {
         random,
         logger,
         files: { describe: refuse, read: refuse },
-        createReplica: ({ replicaId, workers }) => this.#connect(replicaId, workers, stores, logger),
+        createReplica: ({ replicaId, workers }) => this.#connect(replicaId, workers),
         defaultWorkers: this.#o.workers ?? 1,
         onFenced: (error) => {
           throw error;
@@ -141,23 +144,18 @@ export class TestEnvironment {
     await this.open();
   }
 
-  #connect(
-    replicaId: ReplicaId,
-    workers: number,
-    stores: ConstructorParameters<typeof InProcessReplica>[0]['stores'],
-    logger: Logger,
-  ): ReplicaConnection {
+  #connect(replicaId: ReplicaId, workers: number): ReplicaConnection {
     const { time, random } = this;
     const life = (this.#lives.get(replicaId) ?? 0) + 1;
     this.#lives.set(replicaId, life);
     const onLog = this.#o.onLogUpdates;
     const replica = new InProcessReplica({
       workers,
-      stores,
+      stores: this.#stores,
       clock: time,
       workerClock: (i) => time.skewed(this.#o.skewMs?.[i] ?? 0),
       timers: time,
-      logger,
+      logger: this.#o.logger ?? silentLogger,
       incarnation: `${replicaId}-${life}`,
       schedule: time.schedule,
       random,
@@ -328,9 +326,16 @@ export class TestEnvironment {
     return replica;
   }
 
+  /** One more replica of a cluster, past the catalog: both maintain everything, and race to write it. */
+  addReplica(workers: number, cluster = 'quickstart'): ReplicaId {
+    const id = `extra${this.#replicas.size}` as ReplicaId;
+    const instance = this.env.instance(this.env.catalog.cluster(cluster)!.id);
+    instance.addReplica(id, this.#connect(id, workers));
+    return id;
+  }
+
   /** A worker stands still until the returned function is called. */
-  stallWorker(index: number, cluster?: string): () => void {
-    const { id } = this.replicaOf(cluster);
+  stallWorker(index: number, cluster?: string, id: ReplicaId = this.replicaOf(cluster).id): () => void {
     const key = `${id} ${index}`;
     this.#stalled.add(key);
     return () => {

@@ -11,6 +11,7 @@ import type { Fence, Part } from '../../persist/shard-types.ts';
 import type { Batch } from '../../repr/batch.ts';
 import type { Frontier } from '../../time/timestamp.ts';
 import { decodeControl } from '../control.ts';
+import { isGone } from '../shard-source.ts';
 import type { WriteDescription } from './mint.ts';
 import type { Staged } from './write.ts';
 
@@ -19,6 +20,8 @@ export interface AppendOptions {
   readonly fence: Fence;
   /** The shard's upper is now this: by this append or by another's. */
   readonly onUpper: (upper: Frontier) => void;
+  /** The shard is gone: nothing more is written. */
+  readonly onError: (error: unknown) => void;
   /** A failure of the host; what failed is tried again. */
   readonly onRetry: (error: unknown) => void;
   /** Another may write now, for ever. */
@@ -115,6 +118,7 @@ class Appender {
         return;
       } catch (error) {
         if (this.#ended) return;
+        if (isGone(error)) return this.#o.onError(error);
         this.#o.onRetry(error);
         await this.#o.pause();
         // The outcome is unknown: the shard says what happened.

@@ -53,6 +53,7 @@ export function viewSink(scope: Scope, desired: OksErrs, options: ViewSinkOption
       kinds: sink.desc.columns.map((c) => kindOf(c.type)),
       owner,
       stage: async (updates) => (await shard).stageParts(updates),
+      onError,
       onRetry: options.onRetry,
       pause: options.pause,
     });
@@ -69,6 +70,7 @@ export function viewSink(scope: Scope, desired: OksErrs, options: ViewSinkOption
         shard,
         fence: options.fence,
         onUpper: moved,
+        onError,
         onRetry: options.onRetry,
         onFenced: options.onFenced,
         pause: options.pause,

@@ -17,6 +17,7 @@ import { EMPTY } from '../../time/timestamp.ts';
 import type { Fuel } from '../../trace/fuel.ts';
 import { decodeControl, encodeControl } from '../control.ts';
 import { Correction } from '../correction.ts';
+import { isGone } from '../shard-source.ts';
 import type { WriteDescription } from './mint.ts';
 
 /** One worker's answer to a description. */
@@ -30,6 +31,8 @@ export interface WriteOptions {
   readonly kinds: readonly Kind[];
   readonly owner: number;
   readonly stage: (updates: Updates) => Promise<Part[]>;
+  /** The shard is gone: nothing more is written. */
+  readonly onError: (error: unknown) => void;
   /** A failure of the host; what failed is tried again. */
   readonly onRetry: (error: unknown) => void;
   /** Resolves after a pause, for trying again. */
@@ -181,6 +184,7 @@ class Writer implements OperatorLogic {
       .then((parts) => this.#answer(work, parts.flat()))
       .catch(async (error: unknown) => {
         if (this.#ended) return;
+        if (isGone(error)) return this.#o.onError(error);
         this.#o.onRetry(error);
         await this.#o.pause();
         if (this.#ended) return;
