@@ -290,6 +290,23 @@ describe('bad input', () => {
     assert.deepEqual(await everything(), catalog);
   });
 
+  it('is a file whose fault shows late: the source says so instead of waiting', async () => {
+    const path = join(dir, 'late.csv');
+    writeFileSync(path, `${Array.from({ length: 30_000 }, (_, i) => `${i},x`).join('\n')}\nnope,x\n`);
+    await c.query(`create source late from file '${path}' (format csv)`);
+    const status = async (): Promise<unknown> =>
+      (await rowsOf(c, "select status from mz_internal.mz_source_statuses where name = 'late'"))[0]?.[0];
+    while ((await status()) !== 'stalled');
+    const e = await errorOf(c.query('select count(*) from late'));
+    assert.deepEqual([e.code, e.message], ['55000', 'source "late" could not be loaded']);
+    assert.match(
+      e.detail ?? '',
+      /line 30001, column "column1": invalid input syntax for type bigint: "nope"/,
+    );
+    await c.query('drop source late');
+    assert.deepEqual(await everything(), catalog);
+  });
+
   it('is too much', async () => {
     const deep = `select ${'('.repeat(5000)}1${')'.repeat(5000)}`;
     assert.equal((await errorOf(c.query(deep))).code, '54001');

@@ -27,6 +27,7 @@ import {
 } from './dataflows.ts';
 import { dataflowContext } from './ddl/create.ts';
 import { type Environment, SYSTEM_CLUSTER } from './environment.ts';
+import { loadSource } from './sources.ts';
 
 export interface QueryOptions {
   /** The session's cluster; undefined: it names none that exists. */
@@ -62,6 +63,7 @@ export async function runQuery(
 ): Promise<QueryResult> {
   const { mir, finishing, desc } = plan;
   if (mir.op === 'Constant') return { rows: constantRows(plan), desc, times: null };
+  loadSource.refuseUnreadable(env, plan.reads);
   const c = contextFor(env, plan, options);
   const replicaId = replicaOf(env, c.clusterId, options.replicaName);
   const logs =
