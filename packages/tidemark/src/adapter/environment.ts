@@ -280,6 +280,13 @@ export class Environment {
     }
   }
 
+  /** What a catalog table holds now, at the time of the last commit. */
+  builtinRows(id: GlobalId): readonly Row[] {
+    const table = BUILTIN_TABLES.find((t) => systemId(t.number) === id);
+    assert(table !== undefined, `${id} is a catalog table`);
+    return [...this.#rows.rowsIn(table.name)];
+  }
+
   /**
    * Rows that a controller keeps about the present, under a key of its own; none: they go. They stand in the books at once, so a
    * commit that failed is made again until it is there.

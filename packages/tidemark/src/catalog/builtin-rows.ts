@@ -28,6 +28,11 @@ export type BuiltinRowsByTable = readonly { readonly table: BuiltinTableName; re
 export class BuiltinRows {
   readonly #emitted = new Map<string, BuiltinRowsByTable>();
 
+  /** What a table holds now. */
+  *rowsIn(table: BuiltinTableName): Iterable<BuiltinRow> {
+    for (const rows of this.#emitted.values()) for (const r of rows) if (r.table === table) yield r.row;
+  }
+
   /** Replaces what stands under a key; no rows: it is gone. */
   prepare(key: string, rows: BuiltinRowsByTable): PreparedRows {
     const old = this.#emitted.get(key) ?? [];
