@@ -141,7 +141,7 @@ export function printSlt(file: SltFile, expected: ReadonlyMap<SltRun, readonly s
   return `${out.join('\n')}\n`;
 }
 
-export const cellText = (cell: string | null): string =>
+const cellText = (cell: string | null): string =>
   cell === null ? 'NULL' : cell === '' ? '(empty)' : cell.replaceAll('\n', '\\n');
 
 export const rowText = (row: TextRow): string => row.map(cellText).join(' | ');
