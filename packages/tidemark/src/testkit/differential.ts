@@ -163,6 +163,8 @@ class DifferentialRun implements WorkloadOutcome {
       ways['interpreted'] = () => answer(() => this.#interpret(q.sql));
     for (const [way, read] of Object.entries(ways))
       if (!this.#check({ query: q, step, way, expected, actual: await read() })) return;
+    // PostgreSQL pushes the lookup below the joins, and fails for rows that these would drop.
+    if (q.constructs.includes('fallible')) return;
     const kind = q.kinds[0]!;
     const found = `SELECT * FROM v${q.number} WHERE c0 = ${this.#random.pick(KINDS[kind].values)}::${KINDS[kind].type}`;
     const theirs = await answer(async () => (await this.#reference.exec(found)).rows);
