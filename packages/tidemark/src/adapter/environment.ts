@@ -89,6 +89,8 @@ export const SYSTEM_REPLICA = {
 } as const;
 
 export const DEFAULT_DATABASE = 'tidemark';
+
+const REMOVE_AFTER_MS = 1000;
 /** Pause before live rows whose commit failed are written again. */
 const LIVE_RETRY_MS = 1000;
 
@@ -109,6 +111,7 @@ export class Environment {
   readonly #catalogListeners = new Set<() => void>();
   #transient = 0;
   #cancelMaintenance: (() => void) | null = null;
+  readonly #removals = new Set<() => void>();
   #closed = false;
 
   constructor(options: EnvironmentOptions) {
@@ -307,6 +310,20 @@ export class Environment {
     write();
   }
 
+  /**
+   * Forgets a dropped object's shard once the workers that write or read it have heard of the drop; they would report its absence
+   * as a fault. A start sweeps what did not come to it.
+   */
+  removeShardLater(shardId: string): void {
+    const cancel = this.options.timers.after(REMOVE_AFTER_MS, () => {
+      this.#removals.delete(cancel);
+      this.options.stores.durable.remove(shardId).catch((error: unknown) => {
+        this.options.logger.warn({ shard: shardId, error }, 'the shard of a dropped object was not removed');
+      });
+    });
+    this.#removals.add(cancel);
+  }
+
   // ---- Clusters
 
   instance(clusterId: ClusterId): ComputeInstance {
@@ -394,6 +411,7 @@ export class Environment {
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelMaintenance?.();
+    for (const cancel of this.#removals) cancel();
     for (const s of this.#supervisors.values()) await s.stop();
     for (const i of this.instances.values()) await i.close();
     await this.group.close();

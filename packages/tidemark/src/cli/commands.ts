@@ -45,7 +45,10 @@ interface ServeOptions {
 }
 
 async function serve(o: ServeOptions): Promise<void> {
-  const logger: Logger = pino({ name: 'tidemark', level: o.logLevel }, pino.destination(2));
+  const logger: Logger = pino(
+    { name: 'tidemark', level: o.logLevel, serializers: { error: errorText } },
+    pino.destination(2),
+  );
   let server: RunningServer | undefined;
   let ending = false;
   const end = async (code: number): Promise<void> => {
@@ -76,6 +79,9 @@ async function serve(o: ServeOptions): Promise<void> {
   }
   process.stdout.write(`tidemark ready pg=${text(server.pg)} http=${text(server.http)}\n`);
 }
+
+/** Errors are logged under `error`, which pino knows nothing of by itself; worker threads send theirs as text. */
+const errorText = (error: unknown): unknown => (error instanceof Error ? explain(error) : error);
 
 /** One line for what a user can act on; the whole story for what is our fault. */
 function explain(error: unknown): string {

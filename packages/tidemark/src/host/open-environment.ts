@@ -73,11 +73,11 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
       env,
       close: async () => {
         await env.close();
-        await dir?.close();
+        dir?.close();
       },
     };
   } catch (error) {
-    await dir?.close();
+    dir?.close();
     throw error;
   }
 }

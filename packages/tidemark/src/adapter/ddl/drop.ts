@@ -147,12 +147,6 @@ async function carryOut(env: Environment, doomed: Doomed): Promise<void> {
   for (const [id, replicas] of clusterReplicas) await env.stopCluster(id, replicas);
   for (const item of items) {
     const shard = env.collections.remove(item.id);
-    if (shard === undefined) continue;
-    env.options.stores.durable.remove(shard.shardId).catch((error: unknown) => {
-      env.options.logger.warn(
-        { shard: shard.shardId, error },
-        'the shard of a dropped object was not removed',
-      );
-    });
+    if (shard !== undefined) env.removeShardLater(shard.shardId);
   }
 }
