@@ -62,10 +62,13 @@ function readmeOf(path: string, readmes: ReadonlyMap<string, string>): string | 
 function isNamed(path: string, readme: string, text: string): boolean {
   const inside = path.slice(dirname(readme).length + 1);
   const folders = dirname(inside) === '.' ? [] : [`${dirname(inside)}/`, `${basename(dirname(inside))}/`];
-  const named = [basename(path), ...folders].some((name) => {
-    const at = text.indexOf(name);
-    return at === 0 || (at > 0 && !/[\w.-]/.test(text[at - 1] ?? ''));
-  });
+  // `a-b.ts` does not name `b.ts`, which may stand further down.
+  const named = [basename(path), ...folders].some((name) =>
+    text
+      .split(name)
+      .slice(0, -1)
+      .some((before) => !/[\w.-]$/.test(before)),
+  );
   return named || [...text.matchAll(NAMED_PATTERN)].some(([, pattern = '']) => matchesGlob(inside, pattern));
 }
 
