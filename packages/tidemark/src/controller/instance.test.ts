@@ -212,3 +212,23 @@ test('logs are installed by the instance itself: no schedule, and readers may ho
   assert.ok(instance.hasCollection(gid('si1')));
   assert.deepEqual(instance.live, { collections: 0, peeks: 0, history: 0 });
 });
+
+test("a peek is one replica's: another that joins is not asked, and its answer would not count", async () => {
+  const f = withReplica();
+  const answer = peeking(f);
+  const joined = new FakeReplica();
+  f.instance.addReplica('r2' as ReplicaId, joined);
+  assert.ok(!joined.said().some((c) => c.startsWith('peek')));
+  const batch = { length: 0, columns: [], times: 0, diffs: 1 };
+  const rows = {
+    kind: 'peekResponse',
+    worker: 0,
+    uuid: 'p2',
+    result: { kind: 'rows', batch, more: false },
+  } as const;
+  joined.onResponse(rows);
+  assert.equal(f.instance.live.peeks, 1);
+  f.replica.onResponse(rows);
+  assert.equal(((await answer) as { length: number }).length, 0);
+  assert.equal(f.instance.live.peeks, 0);
+});

@@ -150,7 +150,8 @@ export class ComputeInstance {
     };
     // What ended on a host error is built anew.
     for (const c of this.#collections.values()) c.failure = undefined;
-    for (const command of this.#history.replay()) connection.send(command);
+    // A read is one replica's; when that is lost the read has failed.
+    for (const command of this.#history.replay()) if (command.kind !== 'peek') connection.send(command);
   }
 
   async removeReplica(id: ReplicaId): Promise<void> {
@@ -181,7 +182,7 @@ export class ComputeInstance {
         if (this.#collections.get(r.id)?.dropped === false) this.lives.receive(replica.id, r);
         return;
       case 'peekResponse':
-        if (this.#peeks.receive(r)) this.#history.peekDone(r.uuid);
+        if (this.#peeks.receive(replica.id, r)) this.#history.peekDone(r.uuid);
         return;
       case 'failed':
         this.#failed(r.id, r);

@@ -44,9 +44,10 @@ export class Peeks {
   }
 
   /** True when this response was the last one: the peek is over. */
-  receive(r: PeekResponse): boolean {
+  receive(replicaId: ReplicaId, r: PeekResponse): boolean {
     const peek = this.#pending.get(r.uuid);
-    if (peek === undefined) return false; // ended on our side meanwhile
+    // Ended on our side meanwhile; or never this replica's to answer.
+    if (peek === undefined || peek.replicaId !== replicaId) return false;
     switch (r.result.kind) {
       case 'rows':
         peek.parts.push(r.result.batch);

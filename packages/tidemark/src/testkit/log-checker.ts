@@ -36,7 +36,7 @@ interface Side {
 const WRITES: readonly LifecycleStage[] = ['write_blocked', 'write_unblocked', 'written'];
 
 /** A row as a key of a map. */
-export const rowKey = (row: Row): string =>
+const rowKey = (row: Row): string =>
   JSON.stringify(row, (_, v: unknown) => (typeof v === 'bigint' ? `${v}n` : v));
 
 export class LogChecker {
