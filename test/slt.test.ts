@@ -31,14 +31,14 @@ before(async () => {
 });
 after(() => reference.close());
 
-/** The record of a line is the last that begins at it or above. */
+/** The record of a line is the last query or statement that begins at it or above, or else the first. */
 function only(file: SltFile, name: string): ((r: SltRun) => boolean) | undefined {
   const lines = wanted
     .filter(([n, line]) => n === name && line !== undefined)
     .map(([, line]) => Number(line));
   if (lines.length === 0) return undefined;
-  const records = file.sections.flatMap((s) => s.records);
-  const chosen = new Set(lines.map((line) => records.findLast((r) => r.line <= line)));
+  const records = file.sections.flatMap((s) => s.records.filter((r): r is SltRun => r.kind !== 'table'));
+  const chosen = new Set(lines.map((line) => records.findLast((r) => r.line <= line) ?? records[0]));
   return (r) => chosen.has(r);
 }
 

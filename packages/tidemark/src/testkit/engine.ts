@@ -9,7 +9,6 @@ import type { Result } from '../adapter/results.ts';
 import { Session } from '../adapter/session.ts';
 import { assert } from '../base/assert.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
-import { SqlError } from '../base/error.ts';
 import { ThreadFileReader } from '../host/file-reader.ts';
 import { nodeClock, nodeTimers } from '../host/node-clock.ts';
 import { openEnvironment } from '../host/open-environment.ts';
@@ -73,8 +72,6 @@ export class TestEngine {
       ...silentLogger,
       error: (fields, message) => {
         const { error } = fields as { readonly error?: unknown };
-        // A worker that is told of a drop late finds the shard gone before the command.
-        if (error instanceof SqlError && /^shard \S+ does not exist$/.test(error.message)) return;
         faults.push(`${message}: ${error instanceof Error ? error.stack : JSON.stringify(fields)}`);
       },
     };
