@@ -162,7 +162,7 @@ function inUse(path: string, owner: string): SqlError {
     // Its owner is just about to write who it is.
   }
   return new SqlError('object_in_use', `data directory ${path} is in use by ${holder}`, {
-    hint: 'stop that process first, or open the directory read-only and promote it',
+    hint: 'stop that process first, or use another directory',
   });
 }
 
