@@ -180,7 +180,7 @@ class QueryGenerator {
     const r = this.#random;
     const of = (k: ColumnKind): string => {
       const own = scope.filter((c) => c.kind === k);
-      return own.length > 0 ? r.pick(own).ref : `${r.pick(KINDS[k].values)}::${KINDS[k].type}`;
+      return own.length > 0 ? r.pick(own).ref : typed(r.pick(KINDS[k].values), KINDS[k].type);
     };
     const any = r.pick(scope).ref;
     const distinct = r.chance(25) ? 'DISTINCT ' : '';
@@ -303,7 +303,7 @@ class QueryGenerator {
   // ---- Expressions that fail on no row
 
   #literal(kind: ColumnKind): string {
-    return `${randomValue(this.#random, kind, 15)}::${KINDS[kind].type}`;
+    return typed(randomValue(this.#random, kind, 15), KINDS[kind].type);
   }
 
   #column(kind: ColumnKind, scope: readonly Col[]): string {
@@ -437,4 +437,9 @@ class QueryGenerator {
     this.#mark(quantifier.toLowerCase());
     return `(${left}) ${r.pick(['=', '<>', '<', '>'])} ${quantifier} (${subquery()})`;
   }
+}
+
+/** Not `-1::int4`, which a cast after it would take apart: `::` binds tighter than the minus. */
+function typed(value: string, type: string): string {
+  return `CAST(${value} AS ${type})`;
 }
