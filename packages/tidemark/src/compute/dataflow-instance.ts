@@ -121,10 +121,7 @@ export class DataflowInstance {
         render(plan, { scope, bundles, asOf: d.asOf, evalContext: this.#o.evalContext, objectName: d.name }),
       );
     for (const e of d.indexExports) this.#exportIndex(scope, e, bundle(bundles, e.onId), shared);
-    for (const s of d.sinkExports) {
-      assert(s.kind === 'materialized-view', `a ${s.kind} can be rendered`);
-      this.#exportView(scope, s, bundle(bundles, s.fromId));
-    }
+    for (const s of d.sinkExports) this.#exportView(scope, s, bundle(bundles, s.fromId));
   }
 
   #importIndex(

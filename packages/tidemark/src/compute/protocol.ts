@@ -51,24 +51,11 @@ export interface IndexExport {
   readonly desc: RelationDesc;
 }
 
-export type SinkExport = MaterializedViewSink | SubscribeSink;
-
 export interface MaterializedViewSink {
-  readonly kind: 'materialized-view';
   readonly id: GlobalId;
   readonly fromId: GlobalId;
   readonly desc: RelationDesc;
   readonly shard: string;
-}
-
-/** Reserved in the protocol; a replica refuses it until subscribes exist. */
-export interface SubscribeSink {
-  readonly kind: 'subscribe';
-  readonly id: GlobalId;
-  readonly fromId: GlobalId;
-  readonly desc: RelationDesc;
-  readonly withSnapshot: boolean;
-  readonly upTo: Frontier;
 }
 
 export interface DataflowDescription {
@@ -77,7 +64,7 @@ export interface DataflowDescription {
   readonly indexImports: readonly IndexImport[];
   readonly objects: readonly ObjectToBuild[];
   readonly indexExports: readonly IndexExport[];
-  readonly sinkExports: readonly SinkExport[];
+  readonly sinkExports: readonly MaterializedViewSink[];
   readonly asOf: Timestamp;
   /** Times at or past it need not be computed. */
   readonly until: Frontier;

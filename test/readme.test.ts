@@ -1,0 +1,56 @@
+/** What the README shows is run as it stands: its SQL through the wire's door, its program against the library. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { open } from '../packages/tidemark/src/index.ts';
+
+const README = readFileSync(fileURLToPath(new URL('../README.md', import.meta.url)), 'utf8');
+const LIBRARY = new URL('../packages/tidemark/src/index.ts', import.meta.url).href;
+
+const blocks = (language: string): string[] =>
+  [...README.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map((m) => m[1]!);
+
+test('the SQL of the README gives what it says', async () => {
+  const [tour, story] = blocks('sql');
+  assert.ok(tour !== undefined && story !== undefined, 'the README has a tour and a story in SQL');
+  const db = await open({ memory: true, workers: 'inline' });
+  try {
+    const last = await db.exec(tour);
+    assert.deepEqual(last.rows, [{ customer: 7, orders: 1n, amount: 100n }]);
+    await db.ready();
+    let told = await db.query(story);
+    // The log shows what happened up to an interval ago.
+    for (let tries = 0; tries < 60 && told.rows.length < 2; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      told = await db.query(story);
+    }
+    assert.deepEqual(new Set(told.rows.map((r) => r['name'])), new Set(['totals', 'orders_by_customer']));
+    for (const r of told.rows) {
+      assert.equal(r['workers'], 1n);
+      for (const interval of ['queued', 'computed']) assert.match(String(r[interval]), /^\d\d:\d\d:\d\d/);
+      assert.equal(
+        r['writing'] === null,
+        r['name'] === 'orders_by_customer',
+        'a view is written, an index is not',
+      );
+    }
+  } finally {
+    await db.close();
+  }
+});
+
+test('the program of the README runs to its end', async () => {
+  const [program] = blocks('ts');
+  assert.ok(program !== undefined, 'the README has a program');
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-readme-'));
+  try {
+    const file = join(folder, 'program.ts');
+    writeFileSync(file, program.replace("from 'tidemark'", `from '${LIBRARY}'`));
+    await import(pathToFileURL(file).href);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
