@@ -142,6 +142,7 @@ test('a part whose bytes changed: its object says which, others work, the server
   t.after(() => db.close());
   await db.exec('CREATE TABLE whole (a int, b text); CREATE TABLE broken (a int, b text)');
   await db.exec('CREATE INDEX i ON broken (a)');
+  await db.exec('CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM broken');
   for (const table of ['whole', 'broken']) await db.exec(`INSERT INTO ${table} ${MANY}`);
   const [[id]] = (await values(db, "SELECT id FROM mz_tables WHERE name = 'broken'")) as [[string]];
   await db.close();
@@ -159,6 +160,9 @@ test('a part whose bytes changed: its object says which, others work, the server
   await assert.rejects(db.query('SELECT count(*) FROM broken'), corrupt);
   await db.exec("CREATE CLUSTER other SIZE '1'; SET cluster = other");
   await assert.rejects(db.query('SELECT b FROM broken WHERE a = 5'), corrupt);
+  // Read from its shard on another cluster than the one where it cannot go on.
+  await assert.rejects(db.query('SELECT n FROM v'), corrupt);
+  await assert.rejects(db.query('SELECT x.n FROM v AS x, v AS y'), corrupt);
   assert.deepEqual(await values(db, 'SELECT count(*) FROM whole'), [[3000n]]);
   await db.exec('DROP TABLE broken CASCADE');
   await db.exec("INSERT INTO whole VALUES (0, '')");

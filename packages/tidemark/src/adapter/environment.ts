@@ -345,7 +345,7 @@ export class Environment {
 
   startCluster(clusterId: ClusterId): ComputeInstance {
     const { clock, logger, generation, start } = this.options;
-    const instance = new ComputeInstance({
+    const instance: ComputeInstance = new ComputeInstance({
       clusterId,
       shards: this.collections,
       clock,
@@ -356,7 +356,12 @@ export class Environment {
       start,
       uuid: () => this.uuid(),
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
-      onFailed: (id, e) => logger.error({ id, ...e }, 'a dataflow failed'),
+      onFailed: (id, e) => {
+        logger.error({ id, ...e }, 'a dataflow failed');
+        const failure = instance.failure(id);
+        if (failure !== undefined)
+          for (const other of this.instances.values()) if (other !== instance) other.inputFailed(id, failure);
+      },
     });
     instance.lives.subscribe((e) => {
       for (const f of [...this.#lifecycleListeners]) f(e, clusterId);

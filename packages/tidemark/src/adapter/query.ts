@@ -77,6 +77,7 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
   const { finishing, desc } = plan;
   if (plan.mir.op === 'Constant') return { rows: constantRows(plan), desc, times: null };
   loadSource.refuseUnreadable(env, plan.reads);
+  refuseFailed(env, plan.reads);
   const c = contextFor(env, plan, options);
   const current = options.times === undefined && c.clusterId !== SYSTEM_CLUSTER.id;
   const mir = current ? withCatalogRows(env, plan.mir) : plan.mir;
@@ -94,6 +95,16 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
     return { rows, desc, times };
   }
   return { rows: await peekDataflow(env, c, built!, peek, ts), desc, times };
+}
+
+/** A view that will not go on, on whatever cluster: who reads its shard would wait for ever. */
+function refuseFailed(env: Environment, reads: readonly GlobalId[]): void {
+  for (const id of reads) {
+    const item = env.catalog.item(id);
+    if (item?.kind !== 'materialized-view') continue;
+    const failure = env.instances.get(item.cluster!)?.failure(id);
+    if (failure !== undefined) throw failure;
+  }
 }
 
 /** Catalog tables larger than this are read from their shards. */

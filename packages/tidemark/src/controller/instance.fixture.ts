@@ -33,9 +33,7 @@ export function dataflow(
       })),
     objects: [],
     indexExports: view ? [] : [{ id: gid(id), onId, key: [], desc: DESC }],
-    sinkExports: view
-      ? [{ id: gid(id), fromId: onId, desc: DESC, shard: id }]
-      : [],
+    sinkExports: view ? [{ id: gid(id), fromId: onId, desc: DESC, shard: id }] : [],
     asOf,
     until: EMPTY,
     mayWrite: true,

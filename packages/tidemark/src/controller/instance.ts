@@ -204,6 +204,19 @@ export class ComputeInstance {
     this.#o.onFailed?.(id, e);
   }
 
+  /**
+   * A view of another cluster, read here from its shard, will not go on: queries that wait for it are told. What is
+   * maintained waits, for the view may come back with its replica.
+   */
+  inputFailed(id: GlobalId, failure: SqlError): void {
+    for (const c of this.#collections.values()) if (c.transient && c.imports.has(id)) this.#fail(c, failure);
+    for (const uuid of this.#peeks.failAll(
+      (p) => p.command.target.id === id,
+      () => failure,
+    ))
+      this.cancel(uuid);
+  }
+
   /** A shard that it reads went with its object. */
   #readsDropped(c: Collection): boolean {
     for (const id of c.imports.keys()) if (!this.#collections.has(id) && !this.#o.shards.has(id)) return true;
