@@ -36,6 +36,16 @@ test('values come back as JavaScript has them, and as text where it has none tha
     assert.equal(fields.find((f) => f.name === 'n')?.type, 'numeric');
   }));
 
+test('columns that share a name are all there by position', () =>
+  withDatabase(async (db) => {
+    const { values, fields } = await db.query('SELECT 1, 2, 3 AS a');
+    assert.deepEqual(values, [[1, 2, 3]]);
+    assert.deepEqual(
+      fields.map((f) => f.name),
+      ['?column?', '?column?', 'a'],
+    );
+  }));
+
 test('parameters take JavaScript values of every kind', () =>
   withDatabase(async (db) => {
     await db.exec('CREATE TABLE t (i int, s text, j jsonb, ts timestamptz, b bool, a int[], x bytea)');

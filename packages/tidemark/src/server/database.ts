@@ -45,6 +45,8 @@ export interface QueryResult {
   /** Empty for statements without rows. */
   readonly fields: readonly Field[];
   readonly rows: readonly Record<string, unknown>[];
+  /** The same by position: columns may share a name, and then an object holds the last one only. */
+  readonly values: readonly (readonly unknown[])[];
 }
 
 export interface LifecycleEventInfo {
@@ -123,7 +125,7 @@ export class Database {
   /** Any number of statements; gives the last one's result. */
   exec(sql: string): Promise<QueryResult> {
     return this.#inTurn(async () => {
-      let last: QueryResult = { command: '', fields: [], rows: [] };
+      let last: QueryResult = nothing('');
       for (const { statement } of parseStatements(sql))
         last = toResult(await this.#session.execute(statement));
       return last;
@@ -228,17 +230,18 @@ function parameter(value: unknown, type: SqlType): Datum {
   return parseText(type, String(value));
 }
 
+const nothing = (command: string): QueryResult => ({ command, fields: [], rows: [], values: [] });
+
 function toResult(r: Result): QueryResult {
-  if (r.kind === 'command') return { command: r.tag, fields: [], rows: [] };
+  if (r.kind === 'command') return nothing(r.tag);
   const { columns } = r.desc;
   const types = columns.map((c) => c.type);
-  const rows = Array.from(expandedRows(types, r.rows), (row) =>
-    Object.fromEntries(row.map((d, i) => [columns[i]!.name, toValue(d, types[i]!)])),
-  );
+  const values = Array.from(expandedRows(types, r.rows), (row) => row.map((d, i) => toValue(d, types[i]!)));
   return {
-    command: r.tag(rows.length),
+    command: r.tag(values.length),
     fields: columns.map((c) => ({ name: c.name, type: typeToString(c.type) })),
-    rows,
+    rows: values.map((row) => Object.fromEntries(row.map((v, i) => [columns[i]!.name, v]))),
+    values,
   };
 }
 
