@@ -135,6 +135,22 @@ test('DROP IF EXISTS says what is missing, and takes no other kind', () => {
   assert.throws(() => plan('DROP VIEW t'), { message: '"t" is not a view' });
 });
 
+test('EXPLAIN names the indexes that a run would read, and how', () => {
+  const used = (sql: string): readonly string[] => {
+    const { lines } = planned(sql, 'explain');
+    const at = lines.indexOf('Used indexes:');
+    return at < 0 ? [] : lines.slice(at + 1).map((l) => l.trim());
+  };
+  assert.deepEqual(used('EXPLAIN SELECT * FROM t WHERE a = 1'), ['- t_a (lookup of one key)']);
+  assert.deepEqual(used('EXPLAIN SELECT * FROM t WHERE a IN (1, 2)'), ['- t_a (lookup of 2 keys)']);
+  assert.deepEqual(used('EXPLAIN SELECT * FROM t'), ['- t_a (all of it)']);
+  assert.deepEqual(used('EXPLAIN SELECT t.c FROM t JOIN u ON t.a = u.a'), [
+    '- t_a (shared with the dataflow)',
+  ]);
+  assert.deepEqual(used('EXPLAIN SELECT * FROM u'), []);
+  assert.deepEqual(used('EXPLAIN RAW PLAN FOR SELECT * FROM t'), []);
+});
+
 test('EXPLAIN PHYSICAL PLAN reads through the index', () => {
   const p = planned('EXPLAIN PHYSICAL PLAN FOR SELECT t.c FROM t JOIN u ON t.a = u.a', 'explain');
   assert.ok(p.lines.some((l) => l.includes('Get t through t_a [#0]')));

@@ -7,6 +7,7 @@ import type { ExplainedObject, ExplainPlanStatement } from '../../sql/ast-statem
 import { explainHir, explainLir, explainMir } from '../explain.ts';
 import { lowerMir } from '../lower.ts';
 import type { ExplainNames } from '../mir.ts';
+import { fastPath } from '../peek.ts';
 import { planQuery, type QueryPlan } from '../plan-query.ts';
 import { planDelete, planInsert, planUpdate } from './dml.ts';
 import { missingObject, partsOf } from './names.ts';
@@ -42,8 +43,27 @@ export function planExplain(s: ExplainPlanStatement, context: StatementContext):
     optimized: 'Optimized Plan',
     physical: 'Physical Plan',
   };
-  return { kind: 'explain', column: title[s.stage ?? 'optimized'], lines: text().split('\n') };
+  const stage = s.stage ?? 'optimized';
+  const indexes = stage === 'optimized' || stage === 'physical' ? usedIndexes(plan, context) : [];
+  return { kind: 'explain', column: title[stage], lines: [...text().split('\n'), ...indexes] };
 }
+
+/** Which indexes of the session's cluster a run would read, and how. */
+function usedIndexes(plan: QueryPlan, context: StatementContext): readonly string[] {
+  const where = { cluster: context.cluster, indexes: (id: GlobalId) => context.catalog.indexesOn(id) };
+  const fast = fastPath(plan.mir, where);
+  const used =
+    fast?.kind === 'index'
+      ? [`${indexName(fast.index, context)} (${keysText(fast.literals?.length)})`]
+      : lowerMir(plan.mir, where).indexes.map((id) => `${indexName(id, context)} (shared with the dataflow)`);
+  return used.length === 0 ? [] : ['', 'Used indexes:', ...used.map((u) => `  - ${u}`)];
+}
+
+const indexName = (id: GlobalId, context: StatementContext): string =>
+  context.catalog.item(id)?.name.item ?? id;
+
+const keysText = (keys: number | undefined): string =>
+  keys === undefined ? 'all of it' : keys === 1 ? 'lookup of one key' : `lookup of ${keys} keys`;
 
 function nameOf(id: GlobalId, context: StatementContext): string {
   const item = context.catalog.item(id);
