@@ -47,6 +47,19 @@ describe('strict reads', () => {
     assert.deepEqual(await rowsOf(reader, 'select total from over_mv'), [['3']]);
   });
 
+  it('go on another way when the index they use is dropped under them', async () => {
+    await writer.query('create table wide (k int, v int)');
+    await writer.query('insert into wide select g, g % 7 from generate_series(1, 20000) g');
+    for (let i = 0; i < 8; i++) {
+      await writer.query('create index wide_k on wide (k)');
+      const read = rowsOf(reader, 'select v from wide where k = 9');
+      // The read is under way, in another stage each time.
+      await new Promise((resolve) => setTimeout(resolve, i));
+      await writer.query('drop index wide_k');
+      assert.deepEqual(await read, [[2]]);
+    }
+  });
+
   it('agree with each other at one time', async () => {
     await reader.query('begin');
     for (let i = 0; i < 5; i++) {

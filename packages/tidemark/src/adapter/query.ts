@@ -7,6 +7,7 @@ import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { CatalogItem, RelationItem } from '../catalog/catalog-reader.ts';
 import { orderAndCut, projected } from '../compute/finishing.ts';
 import type { PeekTarget } from '../compute/protocol.ts';
+import { GoneError } from '../controller/peeks.ts';
 import { sqlErrorOf } from '../expr/eval-error.ts';
 import { identityMfp, type Mfp } from '../expr/scalar.ts';
 import { takeMfp } from '../plan/mfp.ts';
@@ -61,17 +62,31 @@ export async function runQuery(
   plan: QueryPlan,
   options: QueryOptions,
 ): Promise<QueryResult> {
-  try {
-    return await run(env, plan, options);
-  } catch (error) {
-    // Its shard went under the query: that is no fault of the store.
-    const dropped = plan.reads.some((id) => env.catalog.item(id) === undefined);
-    if (!dropped || !(error instanceof SqlError) || error.code !== 'undefined_object') throw error;
-    throw new SqlError('undefined_table', 'a relation that the query reads was dropped meanwhile', {
-      cause: error,
-    });
-  }
+  for (let tries = 1; ; tries++)
+    try {
+      return await run(env, plan, options);
+    } catch (error) {
+      const gone = error instanceof GoneError;
+      if (!gone && !(error instanceof SqlError && error.code === 'undefined_object')) throw error;
+      // Its shard went under the query: that is no fault of the store.
+      if (plan.reads.some((id) => env.catalog.item(id) === undefined))
+        throw new SqlError('undefined_table', 'a relation that the query reads was dropped meanwhile', {
+          cause: error,
+        });
+      if (!gone) throw error;
+      // An index went, what it arranges did not: read another way, unless the plan stands on the index.
+      if (tries < MAX_TRIES && plan.reads.every((id) => env.collections.has(id) || isLog(env, id))) continue;
+      throw new SqlError('serialization_failure', 'an index that the query reads was dropped meanwhile', {
+        hint: 'run it again',
+        cause: error,
+      });
+    }
 }
+
+/** How often a query finds another way to read what an index was dropped from. */
+const MAX_TRIES = 3;
+
+const isLog = (env: Environment, id: GlobalId): boolean => env.catalog.item(id)?.kind === 'log';
 
 async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Promise<QueryResult> {
   const { finishing, desc } = plan;

@@ -23,7 +23,7 @@ import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier, MIN_TIME, meet } from '../time/timestamp.ts';
 import { CommandHistory, exportIds } from './history.ts';
 import { Lives } from './lives.ts';
-import { canceled, Peeks } from './peeks.ts';
+import { canceled, GoneError, Peeks } from './peeks.ts';
 import { Replica } from './replica.ts';
 
 /** An index stays readable this long behind the lesser of its upper and now. */
@@ -316,7 +316,7 @@ export class ComputeInstance {
       if (c === undefined || c.dropped) continue;
       c.dropped = true;
       this.lives.forget(id);
-      const gone = () => new SqlError('undefined_table', `the object that was read was dropped (${id})`);
+      const gone = () => new GoneError(`the object that was read (${id})`);
       for (const uuid of this.#peeks.failAll((p) => p.command.target.id === id, gone)) this.cancel(uuid);
       this.#compact(id);
     }
@@ -467,8 +467,7 @@ export class ComputeInstance {
   }
 }
 
-const inputDropped = (): SqlError =>
-  new SqlError('undefined_table', 'a relation that it reads was dropped meanwhile');
+const inputDropped = (): SqlError => new GoneError('a relation that it reads');
 
 function noReplica(wanted: ReplicaId | undefined): SqlError {
   if (wanted !== undefined)

@@ -91,6 +91,13 @@ export class Peeks {
   }
 }
 
+/** What was read went: an index, or what a dataflow reads. Whether the relation itself went is the catalog's to tell. */
+export class GoneError extends SqlError {
+  constructor(what: string) {
+    super('undefined_table', `${what} was dropped meanwhile`);
+  }
+}
+
 export const canceled = (): SqlError =>
   new SqlError('query_canceled', 'canceling statement due to user request');
 
