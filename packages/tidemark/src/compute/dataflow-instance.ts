@@ -136,11 +136,11 @@ export class DataflowInstance {
     const { asOf, until } = this.#o.description;
     const { traces } = this.#o.collection(i.id);
     assert(traces !== undefined, `import ${i.id} is an index`);
-    const take = (handle: TraceHandle, what: string, startsAtAsOf: boolean): Arranged => {
+    const take = (handle: TraceHandle, what: string): Arranged => {
       const name = `Import ${i.id}${what}`;
       const gate = this.#gate;
       return i.frozenAt === undefined
-        ? importTrace(scope, handle, { name, asOf, until, gate, startsAtAsOf })
+        ? importTrace(scope, handle, { name, asOf, until, gate })
         : importFrozen(scope, handle, { name, readAt: i.frozenAt, presentAt: asOf, gate });
     };
     // The trace runs ahead of what is let in while the dataflow is suspended.
@@ -148,13 +148,10 @@ export class DataflowInstance {
     const types = i.desc.columns.map((c) => c.type);
     let bundle = into.bundles.get(i.onId);
     if (bundle === undefined) {
-      bundle = new Bundle(types, asRows(scope, take(traces.errs, ' errors', true)));
+      bundle = new Bundle(types, asRows(scope, take(traces.errs, ' errors')));
       into.bundles.set(i.onId, bundle);
     }
-    bundle.addIndex(i.key, {
-      arranged: () => take(traces.oks, '', false),
-      rows: () => asRows(scope, take(traces.oks, ' rows', true)),
-    });
+    bundle.addArranged(i.key, take(traces.oks, ''));
     if (i.frozenAt === undefined) into.shared.set(`${i.onId} by ${i.key}`, traces);
   }
 

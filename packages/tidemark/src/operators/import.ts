@@ -28,11 +28,6 @@ export interface ImportOptions {
   readonly until?: Frontier;
   /** Nothing is sent, and the frontier stays at the minimum, before it opens. */
   readonly gate?: Gate;
-  /**
-   * The frontier is the as-of as soon as the gate opens, so that readers absorb the first batches as they arrive. For
-   * readers of rows alone: a join takes the frontier for how far it has pulled, and would meet those batches twice.
-   */
-  readonly startsAtAsOf?: boolean;
   /** When the trace's writer is dropped: keep the frontier where it is (default), or end the stream. */
   readonly onWriterGone?: 'hold' | 'close';
 }
@@ -107,7 +102,8 @@ class Importer implements OperatorLogic {
     if (options.gate !== undefined && !options.gate.isOpen) return;
     if (!this.#started) {
       this.#started = true;
-      if (options.startsAtAsOf === true) this.#capability.downgrade(options.asOf);
+      // Nothing comes before it: readers of rows may absorb the first batches as they arrive (a join knows better, see `Side`).
+      this.#capability.downgrade(options.asOf);
       this.#queue.push(...handle.batches());
       this.#upper = handle.upper;
       // The queue holds the batches themselves.

@@ -13,14 +13,7 @@ import { arrangementSpec } from '../trace/arranged-batch.ts';
 
 const keyName = (key: readonly number[]): string => key.join(',');
 
-/** A collection that is read through an index: as an arrangement or as rows, whichever is asked for. */
-export interface IndexReads {
-  readonly arranged: () => Arranged;
-  readonly rows: () => Stream<Batch>;
-}
-
 export class Bundle {
-  readonly #indexes = new Map<string, IndexReads>();
   readonly types: readonly SqlType[];
   readonly errs: Stream<Batch>;
   readonly #arranged = new Map<string, Arranged>();
@@ -37,16 +30,9 @@ export class Bundle {
     return this;
   }
 
-  addIndex(key: readonly number[], reads: IndexReads): this {
-    this.#indexes.set(keyName(key), reads);
-    return this;
-  }
-
   /** The rows as a stream; read back from an arrangement if that is all there is. */
   oks(scope: Scope): Stream<Batch> {
     if (this.#oks !== undefined) return this.#oks;
-    const [index] = this.#indexes.values();
-    if (index !== undefined) return (this.#oks = index.rows());
     const [any] = this.#arranged.values();
     assert(any !== undefined, 'a collection has a stream or an arrangement');
     this.#oks = asRows(scope, any);
@@ -56,12 +42,10 @@ export class Bundle {
   arranged(scope: Scope, key: readonly number[]): Arranged {
     const have = this.#arranged.get(keyName(key));
     if (have !== undefined) return have;
-    const made =
-      this.#indexes.get(keyName(key))?.arranged() ??
-      arrange(scope, this.oks(scope), {
-        name: `ArrangeBy[${key.map((k) => `#${k}`).join(', ')}]`,
-        spec: arrangementSpec(this.types.map(kindOf), key),
-      });
+    const made = arrange(scope, this.oks(scope), {
+      name: `ArrangeBy[${key.map((k) => `#${k}`).join(', ')}]`,
+      spec: arrangementSpec(this.types.map(kindOf), key),
+    });
     this.addArranged(key, made);
     return made;
   }
