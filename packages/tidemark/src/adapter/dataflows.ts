@@ -148,7 +148,7 @@ export function viewDataflow(
     indexImports: built.indexImports,
     objects: [{ id: view.id, plan: built.root }],
     indexExports: [],
-    sinkExports: [{ id: view.id, fromId: view.id, desc: view.desc, shard }],
+    sinkExports: [{ kind: 'materialized-view', id: view.id, fromId: view.id, desc: view.desc, shard }],
     until: EMPTY,
     mayWrite: true,
   };

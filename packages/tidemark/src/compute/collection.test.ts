@@ -13,17 +13,16 @@ class Fixture {
   readonly #sent: Response[] = [];
   #ns = 0;
   readonly upper = { oks: 0, errs: 0 };
-  readonly sink = {
+  readonly writes = {
     isOwner: true,
-    writeFrontier: 0,
     computed: 0,
     takenOverAt: 0,
-    mayWrite: true,
-    allowWrites() {
-      this.mayWrite = true;
+    allowed: true,
+    allow() {
+      this.allowed = true;
     },
   };
-  progress = 0;
+  readonly sink = { progress: 0, writeFrontier: 0, writes: this.writes };
   input = 0;
   readonly collection: Collection;
 
@@ -48,9 +47,7 @@ class Fixture {
       dispose: () => undefined,
     });
     const index = { kind: 'index', traces: { oks: trace('oks'), errs: trace('errs') } } as unknown as Output;
-    this.collection.attach(
-      kind === 'index' ? index : { kind: 'view', sink: this.sink, progress: () => this.progress },
-    );
+    this.collection.attach(kind === 'index' ? index : { kind: 'sink', sink: this.sink });
     this.said();
   }
 
@@ -108,12 +105,12 @@ test('a view that may write: written once all workers have computed and the shar
   f.said();
   f.sink.writeFrontier = 100;
   assert.deepEqual(f.report(), ['write 100'], 'the shard may be ahead from the start');
-  f.progress = 20;
+  f.sink.progress = 20;
   assert.deepEqual(f.report(), ['output 20', 'hydrated']);
   assert.deepEqual(f.report(), [], 'another worker has not computed');
-  f.sink.computed = AS_OF;
+  f.writes.computed = AS_OF;
   assert.deepEqual(f.report(), [], 'nor has it at the as-of');
-  f.sink.computed = AS_OF + 1;
+  f.writes.computed = AS_OF + 1;
   assert.deepEqual(f.report(), ['written']);
   assert.deepEqual(f.report(), []);
 });
@@ -129,11 +126,11 @@ test('a view that took its shard over waits for the shard to pass that, too', ()
 
 test('read-only: blocked on entry, the output leaves the writer out, unblocked the moment permission is applied', () => {
   const f = new Fixture('view');
-  f.sink.mayWrite = false;
+  f.writes.allowed = false;
   assert.deepEqual(f.report(), [], 'before it is computed nothing is held back');
-  f.progress = 20;
+  f.sink.progress = 20;
   assert.deepEqual(f.report(), ['output 20', 'started', 'hydrated'], 'though the shard is at 0');
-  f.sink.computed = 20;
+  f.writes.computed = 20;
   assert.deepEqual(f.report(), ['write_blocked']);
   f.sink.writeFrontier = 100;
   assert.deepEqual(f.report(), ['write 100'], 'somebody else wrote');
@@ -145,11 +142,11 @@ test('read-only: blocked on entry, the output leaves the writer out, unblocked t
 
 test('permission that comes before the block leaves no pair', () => {
   const f = new Fixture('view');
-  f.sink.mayWrite = false;
+  f.writes.allowed = false;
   f.report();
   f.collection.allowWrites();
-  f.progress = 20;
-  f.sink.computed = 20;
+  f.sink.progress = 20;
+  f.writes.computed = 20;
   f.sink.writeFrontier = 20;
   assert.deepEqual(f.report(), ['write 20, output 20', 'started', 'hydrated', 'written']);
 });
@@ -158,7 +155,7 @@ test('on a worker that does not own the sink, the empty frontier it shares is no
   const f = new Fixture('view');
   Object.assign(f.sink, { isOwner: false, writeFrontier: EMPTY, computed: EMPTY });
   assert.deepEqual(f.report(), ['write empty']);
-  f.progress = 20;
+  f.sink.progress = 20;
   assert.deepEqual(f.report(), ['output 20', 'started', 'hydrated'], 'and no write stage');
 });
 

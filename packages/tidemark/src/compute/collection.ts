@@ -3,8 +3,8 @@
  * controller, to the log, and to its lifecycle. Everything that reads progress stands in this file.
  *
  * Three frontiers, each with one definition:
- * - progress: what this worker has computed, before any sink: a view's probe, an index's lesser trace upper
- * - write: an index's trace upper; a view's shared sink frontier (the shard's upper on the owner, empty elsewhere)
+ * - progress: what this worker has computed, before any sink: the sink's probe, an index's lesser trace upper
+ * - write: an index's trace upper; a sink's write frontier (a view's: the shard's upper on the owner, empty elsewhere)
  * - output: write, met with progress where there is a sink; while a sink may not write its part is left out
  */
 import type { GlobalId } from '../base/ids.ts';
@@ -18,7 +18,7 @@ import {
 import { EMPTY, type Frontier, isEmpty, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
 import type { IndexTraces } from './peeks.ts';
 import type { Response } from './protocol.ts';
-import type { ViewSink } from './sink/materialized-view.ts';
+import type { Sink } from './sink/sink.ts';
 
 export interface CollectionOptions {
   readonly id: GlobalId;
@@ -36,7 +36,7 @@ export interface CollectionOptions {
 /** What a collection's frontiers are read from; known once its dataflow is built. */
 export type Output =
   | { readonly kind: 'index'; readonly traces: IndexTraces }
-  | { readonly kind: 'view'; readonly sink: ViewSink; readonly progress: () => Frontier };
+  | { readonly kind: 'sink'; readonly sink: Sink };
 
 export class Collection {
   readonly id: GlobalId;
@@ -96,8 +96,9 @@ export class Collection {
 
   /** Stamped when the permission is applied, not at the next report. */
   allowWrites(): void {
-    if (this.#output?.kind !== 'view') return;
-    this.#output.sink.allowWrites();
+    const writes = this.#output?.kind === 'sink' ? this.#output.sink.writes : null;
+    if (writes === null) return;
+    writes.allow();
     if (this.#lifecycle.isBlocked) this.#stage((ns) => this.#lifecycle.writeUnblocked(ns));
   }
 
@@ -114,7 +115,7 @@ export class Collection {
   get progress(): Frontier {
     const o = this.#output;
     if (o === undefined) return MIN_TIME;
-    return o.kind === 'index' ? meet(o.traces.oks.upper, o.traces.errs.upper) : o.progress();
+    return o.kind === 'index' ? meet(o.traces.oks.upper, o.traces.errs.upper) : o.sink.progress;
   }
 
   /** Says what moved since the last call. */
@@ -123,7 +124,7 @@ export class Collection {
     if (o === undefined) return;
     const progress = this.progress;
     const write = o.kind === 'index' ? progress : o.sink.writeFrontier;
-    const mayWrite = o.kind === 'index' || o.sink.mayWrite;
+    const mayWrite = o.kind === 'index' || (o.sink.writes?.allowed ?? true);
     const output = mayWrite ? meet(write, progress) : progress;
     let input = EMPTY;
     for (const [id, frontier] of this.#o.imports) {
@@ -133,7 +134,7 @@ export class Collection {
     }
     this.#frontiers(write, input, output);
     if (output > this.asOf) this.#outputPassed();
-    this.#stages(o, progress);
+    this.#stages(o, progress, write);
   }
 
   #frontiers(write: Frontier, input: Frontier, output: Frontier): void {
@@ -162,20 +163,19 @@ export class Collection {
     this.#respond(transitions);
   }
 
-  #stages(o: Output, progress: Frontier): void {
+  #stages(o: Output, progress: Frontier, write: Frontier): void {
     const l = this.#lifecycle;
     if (progress > this.asOf && !l.isHydrated) this.#stage((ns) => l.computed(ns));
-    if (o.kind === 'index' || !o.sink.isOwner || !l.isHydrated || l.isWritten) return;
-    const { sink } = o;
+    const writes = o.kind === 'sink' ? o.sink.writes : null;
+    if (writes === null || !writes.isOwner || !l.isHydrated || l.isWritten) return;
     // Not before every worker has computed: the owner's own progress says nothing about the others'.
-    if (sink.computed <= this.asOf) return;
-    if (!sink.mayWrite) {
+    if (writes.computed <= this.asOf) return;
+    if (!writes.allowed) {
       this.#stage((ns) => l.writeBlocked(ns));
       return;
     }
     if (l.isBlocked) this.#stage((ns) => l.writeUnblocked(ns));
-    if (sink.writeFrontier > this.asOf && sink.writeFrontier > sink.takenOverAt)
-      this.#stage((ns) => l.written(ns));
+    if (write > this.asOf && write > writes.takenOverAt) this.#stage((ns) => l.written(ns));
   }
 
   /** Ends it: what was not reported empty is. Nothing is logged about it afterwards. */

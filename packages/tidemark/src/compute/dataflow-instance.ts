@@ -27,9 +27,9 @@ import { arrangementSpec } from '../trace/arranged-batch.ts';
 import type { TraceHandle } from '../trace/trace.ts';
 import type { Collection } from './collection.ts';
 import type { IndexTraces } from './peeks.ts';
-import type { DataflowDescription, IndexExport, IndexImport, MaterializedViewSink } from './protocol.ts';
+import type { DataflowDescription, IndexExport, IndexImport, SinkExport } from './protocol.ts';
 import { type ShardAccess, shardSource } from './shard-source.ts';
-import { viewSink } from './sink/materialized-view.ts';
+import { buildSink } from './sink/sinks.ts';
 
 export interface NewCollection {
   readonly id: GlobalId;
@@ -121,7 +121,7 @@ export class DataflowInstance {
         render(plan, { scope, bundles, asOf: d.asOf, evalContext: this.#o.evalContext, objectName: d.name }),
       );
     for (const e of d.indexExports) this.#exportIndex(scope, e, bundle(bundles, e.onId), shared);
-    for (const s of d.sinkExports) this.#exportView(scope, s, bundle(bundles, s.fromId));
+    for (const s of d.sinkExports) this.#exportSink(scope, s, bundle(bundles, s.fromId));
   }
 
   #importIndex(
@@ -173,24 +173,11 @@ export class DataflowInstance {
     });
   }
 
-  #exportView(scope: Scope, s: MaterializedViewSink, from: Bundle): void {
+  #exportSink(scope: Scope, s: SinkExport, from: Bundle): void {
     const c = this.#live.get(s.id)!;
     const desired = { oks: from.oks(scope), errs: countErrors(scope, from.errs, c) };
-    const oks = probe(scope, desired.oks, 'Computed');
-    const errs = probe(scope, desired.errs, 'ComputedErrors');
-    const sink = viewSink(scope, desired, {
-      sink: s,
-      shards: this.#o.shards,
-      watch: this.#o.watch,
-      fence: { generation: this.#o.generation, exportId: s.id },
-      mayWrite: this.#o.description.mayWrite,
-      onChange: this.#o.onChange,
-      onError: this.#o.onError,
-      onRetry: this.#o.onRetry,
-      onFenced: (by) => this.#o.onError(new Error(`${s.id} may not write to its shard any more (${by})`)),
-      pause: this.#o.pause,
-    });
-    c.attach({ kind: 'view', sink, progress: () => meet(oks.frontier, errs.frontier) });
+    const sink = buildSink(scope, desired, s, { ...this.#o, mayWrite: this.#o.description.mayWrite });
+    c.attach({ kind: 'sink', sink });
   }
 
   /** A Schedule came for this export. Repeats say nothing. */

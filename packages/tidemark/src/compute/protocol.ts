@@ -51,12 +51,20 @@ export interface IndexExport {
   readonly desc: RelationDesc;
 }
 
-export interface MaterializedViewSink {
+/** What every sink says: its export, the collection that goes in, and that collection's columns. */
+interface SinkOf<Kind extends string> {
+  readonly kind: Kind;
   readonly id: GlobalId;
   readonly fromId: GlobalId;
   readonly desc: RelationDesc;
+}
+
+export interface MaterializedViewSink extends SinkOf<'materialized-view'> {
   readonly shard: string;
 }
+
+/** One arm a sink; the table in `sink/sinks` builds each on a worker. */
+export type SinkExport = MaterializedViewSink;
 
 export interface DataflowDescription {
   readonly name: string;
@@ -64,7 +72,7 @@ export interface DataflowDescription {
   readonly indexImports: readonly IndexImport[];
   readonly objects: readonly ObjectToBuild[];
   readonly indexExports: readonly IndexExport[];
-  readonly sinkExports: readonly MaterializedViewSink[];
+  readonly sinkExports: readonly SinkExport[];
   readonly asOf: Timestamp;
   /** Times at or past it need not be computed. */
   readonly until: Frontier;

@@ -5,14 +5,21 @@
  * compactions, initialization complete: a replica learns its whole work at once and then starts in waves.
  */
 import type { GlobalId } from '../base/ids.ts';
-import type { Command, DataflowDescription, PeekCommand, Tunables } from '../compute/protocol.ts';
+import type { Command, DataflowDescription, PeekCommand, SinkExport, Tunables } from '../compute/protocol.ts';
 import type { StartReason } from '../introspection/lifecycle.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
 
-export const exportIds = (d: DataflowDescription): GlobalId[] => [
-  ...d.indexExports.map((e) => e.id),
-  ...d.sinkExports.map((e) => e.id),
+interface Export {
+  readonly id: GlobalId;
+  readonly kind: 'index' | SinkExport['kind'];
+}
+
+export const exportsOf = (d: DataflowDescription): Export[] => [
+  ...d.indexExports.map(({ id }) => ({ id, kind: 'index' }) as const),
+  ...d.sinkExports.map(({ id, kind }) => ({ id, kind })),
 ];
+
+export const exportIds = (d: DataflowDescription): GlobalId[] => exportsOf(d).map((e) => e.id);
 
 export class CommandHistory {
   #hello: Command | undefined;

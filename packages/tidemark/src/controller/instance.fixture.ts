@@ -33,7 +33,9 @@ export function dataflow(
       })),
     objects: [],
     indexExports: view ? [] : [{ id: gid(id), onId, key: [], desc: DESC }],
-    sinkExports: view ? [{ id: gid(id), fromId: onId, desc: DESC, shard: id }] : [],
+    sinkExports: view
+      ? [{ kind: 'materialized-view', id: gid(id), fromId: onId, desc: DESC, shard: id }]
+      : [],
     asOf,
     until: EMPTY,
     mayWrite: true,

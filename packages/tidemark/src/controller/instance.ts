@@ -13,6 +13,7 @@ import type {
   PeekCommand,
   ReplicaConnection,
   Response,
+  SinkExport,
   Tunables,
 } from '../compute/protocol.ts';
 import { PROTOCOL_VERSION } from '../compute/protocol.ts';
@@ -21,7 +22,7 @@ import type { Batch } from '../repr/batch.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier, MIN_TIME, meet } from '../time/timestamp.ts';
-import { CommandHistory, exportIds } from './history.ts';
+import { CommandHistory, exportIds, exportsOf } from './history.ts';
 import { Lives } from './lives.ts';
 import { canceled, GoneError, Peeks } from './peeks.ts';
 import { Replica } from './replica.ts';
@@ -29,7 +30,7 @@ import { Replica } from './replica.ts';
 /** An index stays readable this long behind the lesser of its upper and now. */
 export const COMPACTION_LAG_MS = 1000;
 
-type CollectionKind = 'index' | 'log' | 'materialized-view';
+type CollectionKind = 'index' | 'log' | SinkExport['kind'];
 
 interface Collection {
   readonly id: GlobalId;
@@ -281,9 +282,8 @@ export class ComputeInstance {
         ...dataflow.shardImports.map((i) => [i.id, this.#o.shards.hold(i.id, asOf)] as const),
         ...dataflow.indexImports.map((i) => [i.id, this.hold(i.id, i.frozenAt ?? asOf)] as const),
       ]);
-    for (const id of exportIds(dataflow)) {
+    for (const { id, kind } of exportsOf(dataflow)) {
       assert(!this.#collections.has(id), `export ${id} is created once`);
-      const kind = dataflow.indexExports.some((e) => e.id === id) ? 'index' : 'materialized-view';
       const c = this.#collection({
         id,
         kind,

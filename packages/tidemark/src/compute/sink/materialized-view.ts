@@ -1,51 +1,34 @@
 /**
- * A view's sink: mint · write · append over its output shard, read back to know what is already there. What the rest of the worker
- * sees of it is a `ViewSink`.
+ * A view's sink: mint · write · append over its output shard, read back to know what is already there. It
+ * probes what comes in, so that `progress` is what was computed, whatever the writer waits for.
  */
 import type { Scope } from '../../dataflow/builder.ts';
+import { probe } from '../../operators/probe.ts';
 import type { OksErrs } from '../../operators/state/stateful-operator.ts';
 import type { Shard } from '../../persist/shard.ts';
-import type { Fence } from '../../persist/shard-types.ts';
 import { kindOf } from '../../repr/types.ts';
-import { EMPTY, type Frontier, MIN_TIME } from '../../time/timestamp.ts';
+import { EMPTY, type Frontier, MIN_TIME, meet } from '../../time/timestamp.ts';
 import { frontierOwner } from '../frontier-owner.ts';
 import type { MaterializedViewSink } from '../protocol.ts';
-import { type ShardAccess, shardSource } from '../shard-source.ts';
+import { shardSource } from '../shard-source.ts';
 import { append } from './append.ts';
 import { mint } from './mint.ts';
+import type { ShardWrites, Sink, SinkContext } from './sink.ts';
 import { write } from './write.ts';
 
-export interface ViewSink {
-  readonly isOwner: boolean;
-  /** The shard's upper on the owner, empty elsewhere. Only the owner may read progress from it. */
-  readonly writeFrontier: Frontier;
-  /** What all workers have computed; on the owner. */
-  readonly computed: Frontier;
-  /** The upper at which this export took the shard over: `written` waits for the shard to pass it too. */
-  readonly takenOverAt: Frontier;
-  readonly mayWrite: boolean;
-  allowWrites(): void;
-}
-
-export interface ViewSinkOptions {
-  readonly sink: MaterializedViewSink;
-  readonly shards: ShardAccess;
-  readonly watch: (shardId: string, onUpper: (upper: Frontier) => void) => () => void;
-  readonly fence: Fence;
-  readonly mayWrite: boolean;
-  readonly onChange: () => void;
-  readonly onError: (error: unknown) => void;
-  readonly onRetry: (error: unknown) => void;
-  readonly onFenced: (by: string) => void;
-  readonly pause: () => Promise<void>;
-}
-
-export function viewSink(scope: Scope, desired: OksErrs, options: ViewSinkOptions): ViewSink {
-  const { sink, shards, onError } = options;
+export function viewSink(
+  scope: Scope,
+  desired: OksErrs,
+  sink: MaterializedViewSink,
+  context: SinkContext,
+): Sink {
+  const { shards, onError } = context;
+  const oks = probe(scope, desired.oks, 'Computed');
+  const errs = probe(scope, desired.errs, 'ComputedErrors');
   const owner = frontierOwner(sink.id, scope.host.peers);
   const isOwner = scope.host.index === owner;
   return scope.region(`Sink ${sink.id}`, (inner) => {
-    const { descriptions, handle } = mint(inner, desired, { owner, mayWrite: options.mayWrite });
+    const { descriptions, handle } = mint(inner, desired, { owner, mayWrite: context.mayWrite });
     const persisted = shardSource(inner, { id: sink.id, shardId: sink.shard, shards, until: EMPTY, onError });
     const shard = shards.open(sink.shard);
     shard.catch(onError);
@@ -54,28 +37,28 @@ export function viewSink(scope: Scope, desired: OksErrs, options: ViewSinkOption
       owner,
       stage: async (updates) => (await shard).stageParts(updates),
       onError,
-      onRetry: options.onRetry,
-      pause: options.pause,
+      onRetry: context.onRetry,
+      pause: context.pause,
     });
     let upper: Frontier = isOwner ? MIN_TIME : EMPTY;
     const moved = (to: Frontier): void => {
       if (to <= upper) return;
       upper = to;
       handle.shardMoved(to);
-      options.onChange();
+      context.onChange();
     };
     let known: Shard | undefined;
     if (isOwner) {
       append(inner, descriptions, staged, {
         shard,
-        fence: options.fence,
+        fence: { generation: context.generation, exportId: sink.id },
         onUpper: moved,
         onError,
-        onRetry: options.onRetry,
-        onFenced: options.onFenced,
-        pause: options.pause,
+        onRetry: context.onRetry,
+        onFenced: (by) => onError(new Error(`${sink.id} may not write to its shard any more (${by})`)),
+        pause: context.pause,
       });
-      inner.onShutdown(options.watch(sink.shard, moved));
+      inner.onShutdown(context.watch(sink.shard, moved));
       shard.then(
         (s) => {
           known = s;
@@ -85,25 +68,31 @@ export function viewSink(scope: Scope, desired: OksErrs, options: ViewSinkOption
         () => undefined,
       );
     }
-    let mayWrite = options.mayWrite;
-    return {
+    let allowed = context.mayWrite;
+    const writes: ShardWrites = {
       isOwner,
-      get writeFrontier() {
-        return upper;
-      },
       get computed() {
         return handle.computed;
       },
       get takenOverAt() {
         return known?.takenOverAt ?? EMPTY;
       },
-      get mayWrite() {
-        return mayWrite;
+      get allowed() {
+        return allowed;
       },
-      allowWrites() {
-        mayWrite = true;
+      allow() {
+        allowed = true;
         handle.allowWrites();
       },
+    };
+    return {
+      get progress() {
+        return meet(oks.frontier, errs.frontier);
+      },
+      get writeFrontier() {
+        return upper;
+      },
+      writes,
     };
   });
 }

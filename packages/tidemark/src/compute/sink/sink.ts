@@ -1,0 +1,50 @@
+/**
+ * What every sink has in common: what it is given when a worker builds it, and what the export's collection reads from it. A new sink
+ * is an arm of `SinkExport`, a builder in a file of its own, and a line of the table in `sinks.ts`.
+ */
+import type { Scope } from '../../dataflow/builder.ts';
+import type { OksErrs } from '../../operators/state/stateful-operator.ts';
+import type { Frontier } from '../../time/timestamp.ts';
+import type { SinkExport } from '../protocol.ts';
+import type { ShardAccess } from '../shard-source.ts';
+
+export interface Sink {
+  /** What this worker has computed, before anything that the sink does with it. */
+  readonly progress: Frontier;
+  /** How far what it has told the world is complete. */
+  readonly writeFrontier: Frontier;
+  /** Null for a sink that makes nothing durable: its life has no stage of writing. */
+  readonly writes: ShardWrites | null;
+}
+
+/** A sink over an output shard: when it may write, and what `written` waits for. */
+export interface ShardWrites {
+  /** The one worker that may read progress from the write frontier: it is the shard's upper there, empty elsewhere. */
+  readonly isOwner: boolean;
+  /** What all workers have computed; on the owner. */
+  readonly computed: Frontier;
+  /** The upper at which this export took the shard over: `written` waits for the shard to pass it too. */
+  readonly takenOverAt: Frontier;
+  readonly allowed: boolean;
+  allow(): void;
+}
+
+/** What a worker lends to the sinks that it builds. */
+export interface SinkContext {
+  readonly shards: ShardAccess;
+  readonly watch: (shardId: string, onUpper: (upper: Frontier) => void) => () => void;
+  readonly generation: number;
+  readonly mayWrite: boolean;
+  /** A frontier moved outside the dataflow: report. */
+  readonly onChange: () => void;
+  readonly onError: (error: unknown) => void;
+  readonly onRetry: (error: unknown) => void;
+  readonly pause: () => Promise<void>;
+}
+
+export type BuildSink<S extends SinkExport> = (
+  scope: Scope,
+  desired: OksErrs,
+  sink: S,
+  context: SinkContext,
+) => Sink;

@@ -1,0 +1,14 @@
+/** The one place that knows every sink. */
+import type { Scope } from '../../dataflow/builder.ts';
+import type { OksErrs } from '../../operators/state/stateful-operator.ts';
+import type { SinkExport } from '../protocol.ts';
+import { viewSink } from './materialized-view.ts';
+import type { BuildSink, Sink, SinkContext } from './sink.ts';
+
+const SINKS = {
+  'materialized-view': viewSink,
+} satisfies { readonly [K in SinkExport['kind']]: BuildSink<Extract<SinkExport, { kind: K }>> };
+
+export function buildSink(scope: Scope, desired: OksErrs, sink: SinkExport, context: SinkContext): Sink {
+  return (SINKS[sink.kind] as BuildSink<SinkExport>)(scope, desired, sink, context);
+}
