@@ -117,8 +117,8 @@ test('a view that may write: written once all workers have computed and the shar
 
 test('a view that took its shard over waits for the shard to pass that, too', () => {
   const f = new Fixture('view');
-  Object.assign(f, { progress: 20 });
-  Object.assign(f.sink, { computed: 20, writeFrontier: 100, takenOverAt: 100 });
+  Object.assign(f.sink, { progress: 20, writeFrontier: 100 });
+  Object.assign(f.writes, { computed: 20, takenOverAt: 100 });
   assert.ok(!f.report().includes('written'));
   f.sink.writeFrontier = 101;
   assert.deepEqual(f.report(), ['write 101', 'written']);
