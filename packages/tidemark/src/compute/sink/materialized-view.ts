@@ -12,7 +12,7 @@ import { frontierOwner } from '../frontier-owner.ts';
 import type { MaterializedViewSink } from '../protocol.ts';
 import { shardSource } from '../shard-source.ts';
 import { append } from './append.ts';
-import { mint } from './mint.ts';
+import { type MintHandle, mint } from './mint.ts';
 import type { ShardWrites, Sink, SinkContext } from './sink.ts';
 import { write } from './write.ts';
 
@@ -68,23 +68,6 @@ export function viewSink(
         () => undefined,
       );
     }
-    let allowed = context.mayWrite;
-    const writes: ShardWrites = {
-      isOwner,
-      get computed() {
-        return handle.computed;
-      },
-      get takenOverAt() {
-        return known?.takenOverAt ?? EMPTY;
-      },
-      get allowed() {
-        return allowed;
-      },
-      allow() {
-        allowed = true;
-        handle.allowWrites();
-      },
-    };
     return {
       get progress() {
         return meet(oks.frontier, errs.frontier);
@@ -92,7 +75,30 @@ export function viewSink(
       get writeFrontier() {
         return upper;
       },
-      writes,
+      writes: shardWrites(handle, { isOwner, allowed: context.mayWrite, shard: () => known }),
     };
   });
+}
+
+function shardWrites(
+  mint: MintHandle,
+  o: { readonly isOwner: boolean; readonly allowed: boolean; readonly shard: () => Shard | undefined },
+): ShardWrites {
+  let { allowed } = o;
+  return {
+    isOwner: o.isOwner,
+    get computed() {
+      return mint.computed;
+    },
+    get takenOverAt() {
+      return o.shard()?.takenOverAt ?? EMPTY;
+    },
+    get allowed() {
+      return allowed;
+    },
+    allow() {
+      allowed = true;
+      mint.allowWrites();
+    },
+  };
 }
