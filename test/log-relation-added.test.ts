@@ -7,12 +7,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import {
-  LOG_NAMES,
-  LOG_RELATIONS,
-  type LogName,
-  type LogRelation,
-} from '../packages/tidemark/src/introspection/relations.ts';
+import type { LogRelation } from '../packages/tidemark/src/introspection/log-relation.ts';
+import { LOG_NAMES, LOG_RELATIONS, type LogName } from '../packages/tidemark/src/introspection/relations.ts';
 import { type Database, open } from '../packages/tidemark/src/server/database.ts';
 
 const NAME = 'mz_added_per_worker' as LogName;

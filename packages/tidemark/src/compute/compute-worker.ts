@@ -17,7 +17,7 @@ import type { LoggingConfig } from '../introspection/logging-config.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
 import { Collection } from './collection.ts';
 import { DataflowInstance } from './dataflow-instance.ts';
-import { LoggingDataflows } from './logging-dataflow.ts';
+import { LoggingDataflow } from './logging-dataflow.ts';
 import { WorkerPeeks } from './peeks.ts';
 import type { Command, DataflowDescription, Response, Tunables } from './protocol.ts';
 import { PROTOCOL_VERSION } from './protocol.ts';
@@ -74,7 +74,7 @@ export class ComputeWorker {
   readonly #dataflows = new Set<DataflowInstance>();
   readonly #byExport = new Map<GlobalId, DataflowInstance>();
   #log: ComputeLog | null = null;
-  #logging: LoggingDataflows | undefined;
+  #logging: LoggingDataflow | undefined;
   #tunables: Tunables = { maxResultSize: 1 << 30 };
   #generation = 0;
   #peeksHaveWork = false;
@@ -156,12 +156,13 @@ export class ComputeWorker {
         clock: this.#clock,
         intervalMs: logging.intervalMs,
       });
-    this.#logging = new LoggingDataflows(this.#worker, logging, this.#log, this.#o.onLogUpdates);
-    for (const { id, dataflow, traces } of this.#logging.indexes) {
+    this.#logging = new LoggingDataflow(this.#worker, logging, this.#log, this.#o.onLogUpdates);
+    const { dataflowIndex } = this.#logging;
+    for (const { id, traces } of this.#logging.indexes) {
       const c = this.#collection({
         id,
         asOf: 0,
-        dataflowIndex: dataflow.dataflowIndex,
+        dataflowIndex,
         reason: 'commanded',
         imports: new Map(),
       });

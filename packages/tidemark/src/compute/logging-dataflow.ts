@@ -1,10 +1,11 @@
 /**
- * The dataflows that arrange a worker's log relations: what the compute log drains goes in, and comes out as indexes like any other,
+ * The dataflow that arranges a worker's log relations: what the compute log drains goes in, and comes out as indexes like any other,
  * to be peeked, imported and joined. With the interval at 0 each is there, complete and empty at once.
+ *
+ * One dataflow for all of them, a region each, and one arrangement of errors, which log relations never have.
  */
 import type { GlobalId } from '../base/ids.ts';
 import type { Scope } from '../dataflow/builder.ts';
-import type { Dataflow } from '../dataflow/dataflow.ts';
 import type { Worker } from '../dataflow/worker.ts';
 import type { ComputeLog, LogUpdates } from '../introspection/compute-log.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
@@ -20,11 +21,11 @@ import type { IndexTraces } from './peeks.ts';
 export interface LogIndex {
   readonly id: GlobalId;
   readonly log: LogName;
-  readonly dataflow: Dataflow;
   readonly traces: IndexTraces;
 }
 
-export class LoggingDataflows {
+export class LoggingDataflow {
+  readonly dataflowIndex: number;
   readonly indexes: readonly LogIndex[];
   readonly #log: ComputeLog | null;
   readonly #onUpdates: ((updates: LogUpdates) => void) | undefined;
@@ -38,23 +39,25 @@ export class LoggingDataflows {
   ) {
     this.#log = log;
     this.#onUpdates = onUpdates;
-    this.indexes = config.indexes.map(({ log: name, id }) => this.#build(worker, name, id));
-  }
-
-  #build(worker: Worker, log: LogName, id: GlobalId): LogIndex {
-    let traces!: IndexTraces;
+    let indexes!: readonly LogIndex[];
     const build = (scope: Scope): void => {
-      const { handle, stream } = source(scope, { name: log });
-      if (this.#log === null) handle.close();
-      else this.#inputs.set(log, handle);
-      const kinds = logDesc(log).columns.map((c) => kindOf(c.type));
-      const oks = arrange(scope, stream, { spec: arrangementSpec(kinds, logIndexKey(log)) });
       const errs = arrange(scope, constant(scope, []), { spec: arrangementSpec(['bytes'], [0]) });
-      traces = { oks: oks.trace.clone() as TraceHandle, errs: errs.trace.clone() as TraceHandle };
+      indexes = config.indexes.map(({ log: name, id }) => {
+        const oks = scope.region(name, (inner) => this.#arrange(inner, name));
+        return { id, log: name, traces: { oks, errs: errs.trace.clone() } };
+      });
     };
     // Little work that tells what goes on: not after what goes on.
-    const dataflow = worker.buildDataflow(`Log: ${log}`, build, { urgent: true });
-    return { id, log, dataflow, traces };
+    this.dataflowIndex = worker.buildDataflow('Introspection', build, { urgent: true }).dataflowIndex;
+    this.indexes = indexes;
+  }
+
+  #arrange(scope: Scope, log: LogName): TraceHandle {
+    const { handle, stream } = source(scope);
+    if (this.#log === null) handle.close();
+    else this.#inputs.set(log, handle);
+    const kinds = logDesc(log).columns.map((c) => kindOf(c.type));
+    return arrange(scope, stream, { spec: arrangementSpec(kinds, logIndexKey(log)) }).trace.clone();
   }
 
   /** Moves what was logged into the arrangements. Cheap when nothing happened and no interval has passed. */

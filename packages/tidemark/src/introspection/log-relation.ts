@@ -1,0 +1,67 @@
+/**
+ * How a log relation is declared: one literal. Row types, packing, arrangement keys, catalog entries, `\d` text and the docs page
+ * derive from it.
+ *
+ * `number` and `oid` never change once released: `si<N>` is cluster number × 1000 + `number`, and clients store OIDs.
+ */
+import type { SqlType, TypeName } from '../repr/types.ts';
+
+export interface LogColumn {
+  readonly name: string;
+  readonly type: TypeName | SqlType;
+  readonly nullable: boolean;
+  readonly doc: string;
+}
+
+export interface LogRelation {
+  readonly number: number;
+  readonly oid: number;
+  readonly doc: string;
+  readonly columns: readonly LogColumn[];
+  /** Column positions promised unique, in column order; null promises nothing. */
+  readonly key: readonly number[] | null;
+}
+
+export const col = (name: string, type: TypeName | SqlType, doc: string): LogColumn => ({
+  name,
+  type,
+  nullable: false,
+  doc,
+});
+
+export const nullable = (name: string, type: TypeName | SqlType, doc: string): LogColumn => ({
+  ...col(name, type, doc),
+  nullable: true,
+});
+
+/** Marks where the grain puts its column. */
+export const WORKER: LogColumn = col('worker_id', 'uint8', 'worker that observed it');
+
+interface Declared {
+  readonly number: number;
+  readonly oid: number;
+  readonly doc: string;
+  readonly columns: readonly LogColumn[];
+  readonly key: readonly string[] | null;
+}
+
+const positions = (r: Declared, isKey: (c: LogColumn) => boolean): readonly number[] | null =>
+  r.key === null ? null : r.columns.flatMap((c, i) => (isKey(c) ? [i] : []));
+
+/** A relation with a row per worker: the worker joins the key, in column order. */
+export const perWorker = (r: Declared): LogRelation => ({
+  ...r,
+  key: positions(r, (c) => c === WORKER || r.key!.includes(c.name)),
+});
+
+/** A relation whose grain has no worker: the process, or a pair of workers. */
+export const plain = (r: Declared): LogRelation => ({
+  ...r,
+  key: positions(r, (c) => r.key!.includes(c.name)),
+});
+
+/**
+ * A relation of counts: a row a worker, and how often it is there is the number. `count(*)` reads it; no previous value, no
+ * retraction of it.
+ */
+export const counted = (r: Omit<Declared, 'key'>): LogRelation => ({ ...r, key: null });
