@@ -171,7 +171,7 @@ test('a life shorter than the interval leaves no trace in the log, and was repor
     await t.exec('CREATE TABLE t (a int)');
     await t.advance(1000 - (t.time.nowMs() % 1000) + 50);
     const events: LifecycleEvent[] = [];
-    const stop = t.env.onLifecycle((e) => events.push(e));
+    const stop = t.env.clusters.onLifecycle((e) => events.push(e));
     await t.exec('CREATE INDEX i ON t (a)');
     const id = t.id('i');
     await t.advance(5);
@@ -218,7 +218,7 @@ test('L22, L23: a listener before, one in the middle and one after see every tra
       return seen;
     };
     const lists = [listen()];
-    const stop = t.env.onLifecycle(() => {
+    const stop = t.env.clusters.onLifecycle(() => {
       if (lists.length === 1) lists.push(listen());
     });
     await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
@@ -302,7 +302,7 @@ test('interval 0: logs are there, complete and empty at once; readiness and the 
   await t.exec("CREATE CLUSTER quiet (SIZE '2', INTROSPECTION INTERVAL 0); SET cluster = quiet");
   await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
   const events: LifecycleEvent[] = [];
-  const stop = t.env.onLifecycle((e) => events.push(e));
+  const stop = t.env.clusters.onLifecycle((e) => events.push(e));
   await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
   const asked = t.time.nowMs();
   for (const round of [1, 2]) {

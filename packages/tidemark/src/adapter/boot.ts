@@ -9,32 +9,28 @@ import type { ItemEntity } from '../catalog/entities.ts';
 import type { DataflowDescription } from '../compute/protocol.ts';
 import type { Shard } from '../persist/shard.ts';
 import { isEmpty, MAX_TIME, type Timestamp } from '../time/timestamp.ts';
+import { SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
 import { boundsOf, indexDataflow, newAsOf, type TimeBounds, viewDataflow } from './dataflows.ts';
 import { bootstrap } from './ddl/clusters.ts';
 import { dataflowContext, maintainedPlan, viewMir } from './ddl/create.ts';
-import {
-  DEFAULT_DATABASE,
-  Environment,
-  type EnvironmentOptions,
-  SYSTEM_CLUSTER,
-  SYSTEM_REPLICA,
-} from './environment.ts';
+import { DEFAULT_DATABASE, Environment, type EnvironmentOptions } from './environment.ts';
 import { loadItem } from './items.ts';
 import { loadSource } from './sources.ts';
 
 export async function startEnvironment(options: EnvironmentOptions): Promise<Environment> {
   const env = new Environment(options);
   const entities = await env.open();
-  env.startCluster(SYSTEM_CLUSTER.id);
-  env.startReplica(SYSTEM_CLUSTER.id, SYSTEM_REPLICA);
+  env.clusters.startCluster(SYSTEM_CLUSTER.id);
+  env.clusters.startReplica(SYSTEM_CLUSTER.id, SYSTEM_REPLICA);
   if (entities.length === 0) await bootstrap(env, DEFAULT_DATABASE, options.defaultWorkers);
   else {
     await env.adopt(entities, (e) => loadItem(env.catalog, e));
     await openShards(env);
-    for (const c of env.catalog.all('cluster')) if (c.id !== SYSTEM_CLUSTER.id) env.startCluster(c.id);
+    for (const c of env.catalog.all('cluster'))
+      if (c.id !== SYSTEM_CLUSTER.id) env.clusters.startCluster(c.id);
     recreateDataflows(env);
     for (const r of env.catalog.all('replica'))
-      if (r.clusterId !== SYSTEM_CLUSTER.id) env.startReplica(r.clusterId, r);
+      if (r.clusterId !== SYSTEM_CLUSTER.id) env.clusters.startReplica(r.clusterId, r);
   }
   env.startMaintenance();
   return env;

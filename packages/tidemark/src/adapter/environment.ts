@@ -5,24 +5,16 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
-import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
-import { compareIds, systemId } from '../base/ids.ts';
+import { type ClusterId, compareIds, type GlobalId, type ReplicaId, systemId } from '../base/ids.ts';
 import { BuiltinRows, type BuiltinRowsByTable, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
 import { builtinShard } from '../catalog/builtins/builtins.ts';
 import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import { CatalogState } from '../catalog/catalog-state.ts';
 import { CATALOG_SCHEMA, CATALOG_SHARD, encodeEntities, readEntities } from '../catalog/durable-catalog.ts';
-import {
-  type ClusterEntity,
-  type Entity,
-  entityKey,
-  type ItemEntity,
-  type LoadedItem,
-} from '../catalog/entities.ts';
+import { type Entity, entityKey, type ItemEntity, type LoadedItem } from '../catalog/entities.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
-import { ComputeInstance } from '../controller/instance.ts';
-import type { LifecycleEvent } from '../controller/lives.ts';
+import type { ComputeInstance } from '../controller/instance.ts';
 import type { Shard } from '../persist/shard.ts';
 import type { Fence, ShardSchema } from '../persist/shard-types.ts';
 import type { Shards } from '../persist/shards.ts';
@@ -35,7 +27,7 @@ import type { FileReader } from '../storage/file-source.ts';
 import { GroupCommit, type WriteRequest } from '../storage/group-commit.ts';
 import { TimestampOracle } from '../storage/timestamp-oracle.ts';
 import type { Timestamp } from '../time/timestamp.ts';
-import { ReplicaSupervisor } from './replica-supervisor.ts';
+import { Clusters, SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
 
 export interface EnvironmentOptions {
   readonly stores: { readonly durable: Shards; readonly memory: Shards };
@@ -69,25 +61,6 @@ export interface CatalogTransaction {
   readonly updates?: ReadonlyMap<string, readonly Batch[]>;
 }
 
-/** The cluster that answers what is asked of the catalog alone, so that it answers while every other one is busy or empty. */
-export const SYSTEM_CLUSTER: ClusterEntity = {
-  kind: 'cluster',
-  id: 's1' as ClusterId,
-  number: 0,
-  name: 'mz_catalog_server',
-  size: '1',
-  introspectionIntervalMs: 1000,
-  introspectionDebugging: false,
-};
-export const SYSTEM_REPLICA = {
-  kind: 'replica',
-  id: 's1' as ReplicaId,
-  clusterId: SYSTEM_CLUSTER.id,
-  name: 'r1',
-  size: '1',
-  workers: 1,
-} as const;
-
 export const DEFAULT_DATABASE = 'tidemark';
 
 const REMOVE_AFTER_MS = 1000;
@@ -99,15 +72,13 @@ export class Environment {
   readonly collections: Collections;
   readonly options: EnvironmentOptions;
   readonly fence: Fence;
-  readonly instances: Map<ClusterId, ComputeInstance> = new Map();
+  readonly clusters: Clusters;
   /** Shards of objects that could not be loaded: kept for a version that can. */
   readonly quarantined: Set<string> = new Set();
   oracle!: TimestampOracle;
   group!: GroupCommit;
   readonly #rows = new BuiltinRows();
-  readonly #supervisors = new Map<ReplicaId, ReplicaSupervisor>();
   #catalogShard!: Shard;
-  readonly #lifecycleListeners = new Set<(event: LifecycleEvent, clusterId: ClusterId) => void>();
   readonly #catalogListeners = new Set<() => void>();
   #transient = 0;
   #cancelMaintenance: (() => void) | null = null;
@@ -118,6 +89,7 @@ export class Environment {
     this.options = options;
     this.fence = { generation: options.generation, start: options.start };
     this.collections = new Collections({ clock: options.clock, logger: options.logger });
+    this.clusters = new Clusters(this);
   }
 
   // ---- Start
@@ -206,7 +178,7 @@ export class Environment {
   startMaintenance(): void {
     this.#cancelMaintenance = this.options.timers.after(1000, () => {
       this.collections.maintain();
-      for (const i of this.instances.values()) i.maintain();
+      this.clusters.maintain();
       if (!this.#closed) this.startMaintenance();
     });
   }
@@ -326,10 +298,9 @@ export class Environment {
 
   // ---- Clusters
 
+  /** The dataflows of a cluster. */
   instance(clusterId: ClusterId): ComputeInstance {
-    const i = this.instances.get(clusterId);
-    assert(i !== undefined, `cluster ${clusterId} runs`);
-    return i;
+    return this.clusters.instance(clusterId);
   }
 
   nextTransient(): GlobalId {
@@ -343,72 +314,10 @@ export class Environment {
     return uuidToText(b);
   }
 
-  startCluster(clusterId: ClusterId): ComputeInstance {
-    const { clock, logger, generation, start } = this.options;
-    const instance: ComputeInstance = new ComputeInstance({
-      clusterId,
-      shards: this.collections,
-      clock,
-      logger,
-      logging: this.catalog.logging(clusterId),
-      tunables: { maxResultSize: 1 << 30 },
-      generation,
-      start,
-      uuid: () => this.uuid(),
-      onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
-      onFailed: (id, e) => {
-        logger.error({ id, ...e }, 'a dataflow failed');
-        const failure = instance.failure(id);
-        if (failure !== undefined)
-          for (const other of this.instances.values()) if (other !== instance) other.inputFailed(id, failure);
-      },
-    });
-    instance.lives.subscribe((e) => {
-      for (const f of [...this.#lifecycleListeners]) f(e, clusterId);
-    });
-    this.instances.set(clusterId, instance);
-    return instance;
-  }
-
   /** After each change of the catalog. */
   onCatalogChange(listener: () => void): () => void {
     this.#catalogListeners.add(listener);
     return () => this.#catalogListeners.delete(listener);
-  }
-
-  /** Every new lifecycle event of any cluster, now and later. */
-  onLifecycle(listener: (event: LifecycleEvent, clusterId: ClusterId) => void): () => void {
-    this.#lifecycleListeners.add(listener);
-    return () => this.#lifecycleListeners.delete(listener);
-  }
-
-  startReplica(clusterId: ClusterId, replica: { readonly id: ReplicaId; readonly workers: number }): void {
-    const supervisor = new ReplicaSupervisor({
-      replicaId: replica.id,
-      instance: this.instance(clusterId),
-      connect: () => this.options.createReplica({ replicaId: replica.id, workers: replica.workers }),
-      timers: this.options.timers,
-      onStatus: (status, reason) =>
-        this.setLiveLater('mz_cluster_replica_statuses', replica.id, [
-          [replica.id, status, reason, BigInt(Math.round(this.options.clock.nowMs() * 1000))],
-        ]),
-    });
-    this.#supervisors.set(replica.id, supervisor);
-    supervisor.start();
-  }
-
-  async stopReplica(replicaId: ReplicaId): Promise<void> {
-    const supervisor = this.#supervisors.get(replicaId);
-    this.#supervisors.delete(replicaId);
-    await supervisor?.stop();
-    this.setLiveLater('mz_cluster_replica_statuses', replicaId, []);
-  }
-
-  /** `replicas`: those it had; the catalog knows them no more. */
-  async stopCluster(clusterId: ClusterId, replicas: readonly { readonly id: ReplicaId }[]): Promise<void> {
-    for (const r of replicas) await this.stopReplica(r.id);
-    await this.instances.get(clusterId)?.close();
-    this.instances.delete(clusterId);
   }
 
   // ---- End
@@ -417,8 +326,7 @@ export class Environment {
     this.#closed = true;
     this.#cancelMaintenance?.();
     for (const cancel of this.#removals) cancel();
-    for (const s of this.#supervisors.values()) await s.stop();
-    for (const i of this.instances.values()) await i.close();
+    await this.clusters.close();
     await this.group.close();
     this.collections.close();
     await this.options.stores.durable.close();

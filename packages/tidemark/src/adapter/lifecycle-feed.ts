@@ -20,12 +20,12 @@ export async function* lifecycleEvents(
     e.objectId.startsWith('u') &&
     (filter.objectId === undefined || e.objectId === filter.objectId) &&
     (filter.clusterId === undefined || clusterId === filter.clusterId);
-  const stop = env.onLifecycle((e, clusterId) => {
+  const stop = env.clusters.onLifecycle((e, clusterId) => {
     if (!matches(e, clusterId)) return;
     queue.push(e);
     wake();
   });
-  for (const [clusterId, instance] of env.instances)
+  for (const [clusterId, instance] of env.clusters.instances)
     for (const e of instance.lives.events()) if (matches(e, clusterId)) queue.push(e);
   const onAbort = () => wake();
   signal.addEventListener('abort', onAbort);

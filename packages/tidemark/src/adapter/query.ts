@@ -18,6 +18,7 @@ import { type Batch, consolidate } from '../repr/batch.ts';
 import { batchOf } from '../repr/rows.ts';
 import type { RelationDesc, Row } from '../repr/types.ts';
 import { EMPTY, type Timestamp } from '../time/timestamp.ts';
+import { SYSTEM_CLUSTER } from './clusters.ts';
 import {
   type BuiltPlan,
   boundsOf,
@@ -27,7 +28,7 @@ import {
   transientDataflow,
 } from './dataflows.ts';
 import { dataflowContext } from './ddl/create.ts';
-import { type Environment, SYSTEM_CLUSTER } from './environment.ts';
+import type { Environment } from './environment.ts';
 import { loadSource } from './sources.ts';
 
 export interface QueryOptions {
@@ -117,7 +118,7 @@ function refuseFailed(env: Environment, reads: readonly GlobalId[]): void {
   for (const id of reads) {
     const item = env.catalog.item(id);
     if (item?.kind !== 'materialized-view') continue;
-    const failure = env.instances.get(item.cluster!)?.failure(id);
+    const failure = env.clusters.instances.get(item.cluster!)?.failure(id);
     if (failure !== undefined) throw failure;
   }
 }

@@ -7,7 +7,8 @@ import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import type { LifecycleStage } from '../introspection/lifecycle.ts';
 import { isEmpty } from '../time/timestamp.ts';
-import { type Environment, SYSTEM_CLUSTER } from './environment.ts';
+import { SYSTEM_CLUSTER } from './clusters.ts';
+import type { Environment } from './environment.ts';
 
 export type LateReason = 'replica_lost' | 'installing' | 'waiting_for_inputs' | 'computing' | 'failed';
 

@@ -38,13 +38,13 @@ export function release(t: Transaction): void {
 
 /** From its first read on a transaction reads at one time: everything it might read stays readable there. */
 export function fixTimes(env: Environment, t: Transaction, times: ReadTimes): void {
-  const { collections, instances } = env;
+  const { collections, clusters } = env;
   t.times = times;
   for (const { item } of env.catalog.loadedItems()) {
     if (collections.has(item.id) && collections.since(item.id) <= times.ts)
       t.holds.push(collections.hold(item.id, times.ts));
     if (item.kind !== 'index') continue;
-    const instance = instances.get(item.cluster);
+    const instance = clusters.instances.get(item.cluster);
     if (instance === undefined || !instance.hasCollection(item.id)) continue;
     const at = item.id.startsWith('si') ? times.logs : times.ts;
     if (at !== null && instance.since(item.id) <= at) t.holds.push(instance.hold(item.id, at));

@@ -6,14 +6,13 @@
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger } from '../base/clock.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
-import { type ClusterId, compareIds, type GlobalId, type ReplicaId } from '../base/ids.ts';
+import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type {
   Command,
   DataflowDescription,
   PeekCommand,
   ReplicaConnection,
   Response,
-  SinkExport,
   Tunables,
 } from '../compute/protocol.ts';
 import { PROTOCOL_VERSION } from '../compute/protocol.ts';
@@ -22,33 +21,15 @@ import type { Batch } from '../repr/batch.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier, MIN_TIME, meet } from '../time/timestamp.ts';
+import type { Collection } from './collection.ts';
 import { CommandHistory, exportIds, exportsOf } from './history.ts';
 import { Lives } from './lives.ts';
 import { canceled, GoneError, Peeks } from './peeks.ts';
 import { Replica } from './replica.ts';
+import { Scheduler } from './scheduler.ts';
 
 /** An index stays readable this long behind the lesser of its upper and now. */
 export const COMPACTION_LAG_MS = 1000;
-
-type CollectionKind = 'index' | 'log' | SinkExport['kind'];
-
-interface Collection {
-  readonly id: GlobalId;
-  readonly kind: CollectionKind;
-  readonly transient: boolean;
-  readonly asOf: number;
-  /** Holds of readers: importers, peeks. */
-  readonly holds: HoldSet;
-  /** Own holds on what the dataflow reads. */
-  readonly imports: ReadonlyMap<GlobalId, Hold>;
-  /** What was last allowed to compact. */
-  since: Frontier;
-  scheduled: boolean;
-  /** Why it will not go on. */
-  failure: SqlError | undefined;
-  /** The catalog's drop came; the export lives until its last importer is gone. */
-  dropped: boolean;
-}
 
 export interface InstanceOptions {
   readonly clusterId: ClusterId;
@@ -82,12 +63,20 @@ export class ComputeInstance {
   readonly #replicas = new Map<ReplicaId, Replica>();
   readonly #collections = new Map<GlobalId, Collection>();
   readonly #peeks = new Peeks();
+  readonly #scheduler: Scheduler;
   readonly #stopUppers: () => void;
 
   constructor(options: InstanceOptions) {
     this.#o = options;
     this.clusterId = options.clusterId;
-    this.#stopUppers = options.shards.onUpper(() => this.#scheduleReady());
+    this.#scheduler = new Scheduler({
+      collections: this.#collections,
+      shards: options.shards,
+      frontier: (id) => this.writeFrontier(id),
+      onReady: (c) => this.#send({ kind: 'schedule', id: c.id, waitedOn: 'inputs_available' }),
+      onInputDropped: (c) => this.#fail(c, inputDropped()),
+    });
+    this.#stopUppers = options.shards.onUpper(() => this.#scheduler.step());
     this.#send({
       kind: 'hello',
       nonce: options.uuid(),
@@ -200,7 +189,7 @@ export class ComputeInstance {
   #failed(id: GlobalId, e: { readonly code: string; readonly message: string }): void {
     const c = this.#collections.get(id);
     if (c === undefined) return;
-    if (this.#readsDropped(c)) return this.#fail(c, inputDropped());
+    if (this.#scheduler.readsDropped(c)) return this.#fail(c, inputDropped());
     this.#fail(c, new SqlError(e.code as ErrorCode, e.message));
     this.#o.onFailed?.(id, e);
   }
@@ -216,12 +205,6 @@ export class ComputeInstance {
       () => failure,
     ))
       this.cancel(uuid);
-  }
-
-  /** A shard that it reads went with its object. */
-  #readsDropped(c: Collection): boolean {
-    for (const id of c.imports.keys()) if (!this.#collections.has(id) && !this.#o.shards.has(id)) return true;
-    return false;
   }
 
   /** With everything that is built over it: it would wait for ever. */
@@ -299,7 +282,7 @@ export class ComputeInstance {
       .map((i) => this.failure(i.id))
       .find((f) => f !== undefined);
     if (failure !== undefined) for (const id of exportIds(dataflow)) this.#fail(this.#get(id), failure);
-    this.#scheduleReady();
+    this.#scheduler.step();
   }
 
   allowWrites(id: GlobalId): void {
@@ -354,7 +337,7 @@ export class ComputeInstance {
   }
 
   #frontierMoved(id: GlobalId): void {
-    this.#scheduleReady();
+    this.#scheduler.step();
     this.#o.onFrontier?.(id, this.writeFrontier(id));
   }
 
@@ -363,54 +346,9 @@ export class ComputeInstance {
     for (const id of [...this.#collections.keys()]) this.#compact(id);
   }
 
-  /**
-   * An export is ready when every dependency is past the as-of and scheduled itself, so that Schedules leave in
-   * dependency order. Logs and shards count as scheduled; transients are ready at once.
-   */
-  #scheduleReady(): void {
-    for (let again = true; again; ) {
-      again = false;
-      for (const c of this.#collections.values()) {
-        if (c.scheduled || c.failure !== undefined) continue;
-        // Held by a reader although it and its input were dropped: it will never start, and the reader must hear of it.
-        if (this.#readsDropped(c)) {
-          this.#fail(c, inputDropped());
-          continue;
-        }
-        if (!c.transient && !this.#inputsReady(c)) continue;
-        c.scheduled = true;
-        again = true;
-        this.#send({ kind: 'schedule', id: c.id, waitedOn: 'inputs_available' });
-      }
-    }
-  }
-
-  #inputsReady(c: Collection): boolean {
-    for (const id of c.imports.keys()) {
-      const input = this.#collections.get(id);
-      if (input !== undefined && input.kind !== 'materialized-view') {
-        if (!input.scheduled || this.writeFrontier(id) <= c.asOf) return false;
-      } else if (this.#o.shards.upper(id) <= c.asOf) return false;
-    }
-    return true;
-  }
-
-  /** The input that holds a collection's start up: the one furthest behind, then the least id; null if none does. */
+  /** The input that holds a collection's start up. */
   waitsFor(id: GlobalId): GlobalId | null {
-    const c = this.#collections.get(id);
-    if (c === undefined) return null;
-    let worst: { readonly id: GlobalId; readonly frontier: Frontier } | null = null;
-    for (const input of c.imports.keys()) {
-      const frontier = this.#collections.has(input) ? this.writeFrontier(input) : this.#o.shards.upper(input);
-      if (frontier > c.asOf) continue;
-      if (
-        worst === null ||
-        frontier < worst.frontier ||
-        (frontier === worst.frontier && compareIds(input, worst.id) < 0)
-      )
-        worst = { id: input, frontier };
-    }
-    return worst?.id ?? null;
+    return this.#scheduler.waitsFor(id);
   }
 
   failure(id: GlobalId): SqlError | undefined {

@@ -153,7 +153,7 @@ export class Database {
     let wake: () => void = () => undefined;
     const onChange = (): void => wake();
     // An object that is dropped is not missing any more, and says so by no event of its own.
-    const stops = [env.onLifecycle(onChange), env.onCatalogChange(onChange)];
+    const stops = [env.clusters.onLifecycle(onChange), env.onCatalogChange(onChange)];
     this.#ended.signal.addEventListener('abort', onChange);
     let expired = false;
     const cancel =

@@ -368,7 +368,7 @@ export class TestEnvironment {
 
   #living(): unknown {
     return {
-      instances: [...this.env.instances].map(([id, i]) => [id, i.live]),
+      instances: [...this.env.clusters.instances].map(([id, i]) => [id, i.live]),
       holds: this.env.collections.holds,
       replicas: [...this.env.catalog.clusters()].flatMap((c) =>
         c.replicas.map((r) => [c.name, r.name, this.#replicas.get(r.id)!.replica.debugCounts()]),

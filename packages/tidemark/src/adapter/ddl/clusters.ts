@@ -40,8 +40,8 @@ export async function createCluster(
   const made = newReplicas(env, clusterId, wanted);
   const put = [id.change, cluster, ...made.entities];
   await env.transact({ remove: replacedBy(env, put), put });
-  env.startCluster(clusterId);
-  for (const r of made.replicas) env.startReplica(clusterId, r);
+  env.clusters.startCluster(clusterId);
+  for (const r of made.replicas) env.clusters.startReplica(clusterId, r);
 }
 
 /** `REPLICAS (…)`, or as many of the size as the replication factor says: one, unless it says otherwise. */
@@ -106,7 +106,7 @@ export async function createClusterReplica(
   if (cluster.replicas.length > 0) throw unsupported(MORE_REPLICAS);
   const made = newReplicas(env, plan.cluster, [plan.replica]);
   await env.transact({ remove: replacedBy(env, made.entities), put: made.entities });
-  for (const r of made.replicas) env.startReplica(plan.cluster, r);
+  for (const r of made.replicas) env.clusters.startReplica(plan.cluster, r);
 }
 
 export function refuseSystem(id: string): void {

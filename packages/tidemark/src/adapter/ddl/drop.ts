@@ -140,11 +140,11 @@ async function carryOut(env: Environment, doomed: Doomed): Promise<void> {
   await env.transact({ remove: [...entities, ...doomed.entities, ...comments], leave });
   for (const item of items) {
     const { clusterId } = entities.find((e) => e.id === item.id)!;
-    if (clusterId !== undefined) env.instances.get(clusterId)?.drop([item.id]);
+    if (clusterId !== undefined) env.clusters.instances.get(clusterId)?.drop([item.id]);
     if (item.kind === 'source') loadSource.stop(env, item.id);
   }
-  for (const id of replicaIds) await env.stopReplica(id);
-  for (const [id, replicas] of clusterReplicas) await env.stopCluster(id, replicas);
+  for (const id of replicaIds) await env.clusters.stopReplica(id);
+  for (const [id, replicas] of clusterReplicas) await env.clusters.stopCluster(id, replicas);
   for (const item of items) {
     const shard = env.collections.remove(item.id);
     if (shard !== undefined) env.removeShardLater(shard.shardId);

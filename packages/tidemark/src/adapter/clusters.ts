@@ -1,0 +1,157 @@
+/**
+ * The clusters that run: one controller each, and a supervisor for each replica. The catalog says which there are; DDL and the
+ * start of the environment bring that about here.
+ */
+import { assert } from '../base/assert.ts';
+import type { Clock, Logger, Timers } from '../base/clock.ts';
+import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
+import type { BuiltinTableName } from '../catalog/builtins/tables.ts';
+import type { CatalogState } from '../catalog/catalog-state.ts';
+import type { ClusterEntity, ReplicaEntity } from '../catalog/entities.ts';
+import type { ReplicaConnection } from '../compute/protocol.ts';
+import { ComputeInstance } from '../controller/instance.ts';
+import type { LifecycleEvent } from '../controller/lives.ts';
+import type { Row } from '../repr/types.ts';
+import type { ShardCollections } from '../storage/shard-collections.ts';
+import { ReplicaSupervisor } from './replica-supervisor.ts';
+
+/** The cluster that answers what is asked of the catalog alone, so that it answers while every other one is busy or empty. */
+export const SYSTEM_CLUSTER: ClusterEntity = {
+  kind: 'cluster',
+  id: 's1' as ClusterId,
+  number: 0,
+  name: 'mz_catalog_server',
+  size: '1',
+  introspectionIntervalMs: 1000,
+  introspectionDebugging: false,
+};
+export const SYSTEM_REPLICA: ReplicaEntity = {
+  kind: 'replica',
+  id: 's1' as ReplicaId,
+  clusterId: SYSTEM_CLUSTER.id,
+  name: 'r1',
+  size: '1',
+  workers: 1,
+};
+
+/** What a running replica is made from. */
+export type ReplicaSpec = Pick<ReplicaEntity, 'id' | 'workers'>;
+
+/** What clusters need of their environment. */
+export interface ClusterHost {
+  readonly catalog: CatalogState;
+  readonly collections: ShardCollections;
+  readonly options: {
+    readonly clock: Clock;
+    readonly timers: Timers;
+    readonly logger: Logger;
+    readonly generation: number;
+    readonly start: number;
+    readonly createReplica: (o: {
+      readonly replicaId: ReplicaId;
+      readonly workers: number;
+    }) => ReplicaConnection;
+  };
+  uuid(): string;
+  setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void;
+}
+
+export class Clusters {
+  readonly #host: ClusterHost;
+  readonly #instances = new Map<ClusterId, ComputeInstance>();
+  readonly #supervisors = new Map<ReplicaId, ReplicaSupervisor>();
+  readonly #lifecycleListeners = new Set<(event: LifecycleEvent, clusterId: ClusterId) => void>();
+
+  constructor(host: ClusterHost) {
+    this.#host = host;
+  }
+
+  get instances(): ReadonlyMap<ClusterId, ComputeInstance> {
+    return this.#instances;
+  }
+
+  instance(clusterId: ClusterId): ComputeInstance {
+    const i = this.#instances.get(clusterId);
+    assert(i !== undefined, `cluster ${clusterId} runs`);
+    return i;
+  }
+
+  startCluster(clusterId: ClusterId): void {
+    const { catalog, collections } = this.#host;
+    const { clock, logger, generation, start } = this.#host.options;
+    const instance = new ComputeInstance({
+      clusterId,
+      shards: collections,
+      clock,
+      logger,
+      logging: catalog.logging(clusterId),
+      tunables: { maxResultSize: 1 << 30 },
+      generation,
+      start,
+      uuid: () => this.#host.uuid(),
+      onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
+      onFailed: (id, e) => {
+        logger.error({ id, ...e }, 'a dataflow failed');
+        this.#inputFailed(clusterId, id);
+      },
+    });
+    instance.lives.subscribe((e) => {
+      for (const f of [...this.#lifecycleListeners]) f(e, clusterId);
+    });
+    this.#instances.set(clusterId, instance);
+  }
+
+  /** Whoever reads its shard on another cluster is told. */
+  #inputFailed(clusterId: ClusterId, id: GlobalId): void {
+    const failure = this.instance(clusterId).failure(id);
+    if (failure === undefined) return;
+    for (const [other, instance] of this.#instances)
+      if (other !== clusterId) instance.inputFailed(id, failure);
+  }
+
+  /** Every new lifecycle event of any cluster, now and later. */
+  onLifecycle(listener: (event: LifecycleEvent, clusterId: ClusterId) => void): () => void {
+    this.#lifecycleListeners.add(listener);
+    return () => this.#lifecycleListeners.delete(listener);
+  }
+
+  startReplica(clusterId: ClusterId, replica: ReplicaSpec): void {
+    const { createReplica, timers, clock } = this.#host.options;
+    const supervisor = new ReplicaSupervisor({
+      replicaId: replica.id,
+      instance: this.instance(clusterId),
+      connect: () => createReplica({ replicaId: replica.id, workers: replica.workers }),
+      timers,
+      onStatus: (status, reason) =>
+        this.#host.setLiveLater('mz_cluster_replica_statuses', replica.id, [
+          [replica.id, status, reason, BigInt(Math.round(clock.nowMs() * 1000))],
+        ]),
+    });
+    this.#supervisors.set(replica.id, supervisor);
+    supervisor.start();
+  }
+
+  async stopReplica(replicaId: ReplicaId): Promise<void> {
+    const supervisor = this.#supervisors.get(replicaId);
+    this.#supervisors.delete(replicaId);
+    await supervisor?.stop();
+    this.#host.setLiveLater('mz_cluster_replica_statuses', replicaId, []);
+  }
+
+  /** `replicas`: those it had; the catalog knows them no more. */
+  async stopCluster(clusterId: ClusterId, replicas: readonly { readonly id: ReplicaId }[]): Promise<void> {
+    for (const r of replicas) await this.stopReplica(r.id);
+    await this.#instances.get(clusterId)?.close();
+    this.#instances.delete(clusterId);
+  }
+
+  /** Once a second. */
+  maintain(): void {
+    for (const i of this.#instances.values()) i.maintain();
+  }
+
+  async close(): Promise<void> {
+    for (const s of this.#supervisors.values()) await s.stop();
+    for (const i of this.#instances.values()) await i.close();
+  }
+}

@@ -1,0 +1,26 @@
+/** What the controller keeps of one export of its cluster, the same for all replicas. */
+import type { SqlError } from '../base/error.ts';
+import type { GlobalId } from '../base/ids.ts';
+import type { SinkExport } from '../compute/protocol.ts';
+import type { Hold, HoldSet } from '../time/hold-set.ts';
+import type { Frontier } from '../time/timestamp.ts';
+
+export type CollectionKind = 'index' | 'log' | SinkExport['kind'];
+
+export interface Collection {
+  readonly id: GlobalId;
+  readonly kind: CollectionKind;
+  readonly transient: boolean;
+  readonly asOf: number;
+  /** Holds of readers: importers, peeks. */
+  readonly holds: HoldSet;
+  /** Own holds on what the dataflow reads. */
+  readonly imports: ReadonlyMap<GlobalId, Hold>;
+  /** What was last allowed to compact. */
+  since: Frontier;
+  scheduled: boolean;
+  /** Why it will not go on. */
+  failure: SqlError | undefined;
+  /** The catalog's drop came; the export lives until its last importer is gone. */
+  dropped: boolean;
+}

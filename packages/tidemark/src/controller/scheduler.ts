@@ -1,0 +1,81 @@
+/**
+ * When a dataflow may start: an export is ready when every dependency is past the as-of and scheduled itself, so that
+ * Schedules leave in dependency order. Logs and shards count as scheduled; transients are ready at once.
+ */
+import { compareIds, type GlobalId } from '../base/ids.ts';
+import type { ShardCollections } from '../storage/shard-collections.ts';
+import type { Frontier } from '../time/timestamp.ts';
+import type { Collection } from './collection.ts';
+
+export interface SchedulerOptions {
+  readonly collections: ReadonlyMap<GlobalId, Collection>;
+  readonly shards: ShardCollections;
+  /** The furthest that any replica has got. */
+  readonly frontier: (id: GlobalId) => Frontier;
+  readonly onReady: (c: Collection) => void;
+  /** A shard that it reads went with its object: it will never start. */
+  readonly onInputDropped: (c: Collection) => void;
+}
+
+export class Scheduler {
+  readonly #o: SchedulerOptions;
+
+  constructor(options: SchedulerOptions) {
+    this.#o = options;
+  }
+
+  /** Looks again at all that waits: on each move of a frontier. */
+  step(): void {
+    for (let again = true; again; ) {
+      again = false;
+      for (const c of this.#o.collections.values()) {
+        if (c.scheduled || c.failure !== undefined) continue;
+        // Held by a reader although it and its input were dropped: it will never start, and the reader must hear of it.
+        if (this.readsDropped(c)) {
+          this.#o.onInputDropped(c);
+          continue;
+        }
+        if (!c.transient && !this.#inputsReady(c)) continue;
+        c.scheduled = true;
+        again = true;
+        this.#o.onReady(c);
+      }
+    }
+  }
+
+  readsDropped(c: Collection): boolean {
+    const { collections, shards } = this.#o;
+    for (const id of c.imports.keys()) if (!collections.has(id) && !shards.has(id)) return true;
+    return false;
+  }
+
+  #inputsReady(c: Collection): boolean {
+    const { collections, shards, frontier } = this.#o;
+    for (const id of c.imports.keys()) {
+      const input = collections.get(id);
+      if (input !== undefined && input.kind !== 'materialized-view') {
+        if (!input.scheduled || frontier(id) <= c.asOf) return false;
+      } else if (shards.upper(id) <= c.asOf) return false;
+    }
+    return true;
+  }
+
+  /** The input that holds a collection's start up: the one furthest behind, then the least id; null if none does. */
+  waitsFor(id: GlobalId): GlobalId | null {
+    const { collections, shards } = this.#o;
+    const c = collections.get(id);
+    if (c === undefined) return null;
+    let worst: { readonly id: GlobalId; readonly frontier: Frontier } | null = null;
+    for (const input of c.imports.keys()) {
+      const frontier = collections.has(input) ? this.#o.frontier(input) : shards.upper(input);
+      if (frontier > c.asOf) continue;
+      if (
+        worst === null ||
+        frontier < worst.frontier ||
+        (frontier === worst.frontier && compareIds(input, worst.id) < 0)
+      )
+        worst = { id: input, frontier };
+    }
+    return worst?.id ?? null;
+  }
+}
