@@ -17,10 +17,28 @@ const catalog = new CatalogState();
 const text = (columns: readonly ColumnDesc[], nulls: boolean): string =>
   columns.map((c) => `${c.name} ${typeToString(c.type)}${nulls && c.nullable ? ' null' : ''}`).join(', ');
 
-/** Never NULL, though the planner cannot see it: a least over a group, EXISTS, a name that is always found. */
+/**
+ * Never NULL, though the planner cannot see it: a least or a sum over a group, EXISTS, a name that is always found, an address that
+ * is never empty.
+ */
 const SURELY_SET = new Set([
+  'mz_compute_dataflow_as_of.time',
   'mz_compute_frontiers.time',
   'mz_compute_import_frontiers.time',
+  'mz_compute_operator_durations_histogram.count',
+  'mz_dataflow_arrangement_sizes.id',
+  ...['', '_per_worker'].flatMap((grain) => [
+    `mz_dataflow_channel_operators${grain}.from_operator_address`,
+    `mz_dataflow_channel_operators${grain}.to_operator_address`,
+    `mz_dataflow_operator_dataflows${grain}.dataflow_id`,
+    `mz_records_per_dataflow${grain}.id`,
+    `mz_records_per_dataflow_operator${grain}.dataflow_id`,
+  ]),
+  'mz_dataflow_operator_reachability.count',
+  ...['sent', 'received', 'batch_sent', 'batch_received'].map((c) => `mz_message_counts.${c}`),
+  'mz_peek_durations_histogram.count',
+  'mz_scheduling_elapsed.elapsed_ns',
+  'mz_scheduling_parks_histogram.count',
   'pg_class.relhasindex',
   'pg_operator.oprleft',
   'pg_operator.oprright',

@@ -9,12 +9,16 @@ import type { RelationItem } from '../catalog-reader.ts';
 import { type BuiltinView, SYSTEM_SCHEMAS, type SystemSchema } from './declare.ts';
 import { BUILTIN_TABLES, type BuiltinTable } from './tables.ts';
 import { INFORMATION_SCHEMA_VIEWS } from './views-information-schema.ts';
+import { INTROSPECTION_VIEWS } from './views-introspection.ts';
+import { MEASURE_VIEWS } from './views-introspection-measures.ts';
 import { MZ_VIEWS } from './views-mz.ts';
 import { PG_VIEWS } from './views-pg.ts';
 import { EMPTY_PG_VIEWS } from './views-pg-empty.ts';
 
 const BUILTIN_VIEWS: readonly BuiltinView[] = [
   ...MZ_VIEWS,
+  ...INTROSPECTION_VIEWS,
+  ...MEASURE_VIEWS,
   ...PG_VIEWS,
   ...EMPTY_PG_VIEWS,
   ...INFORMATION_SCHEMA_VIEWS,

@@ -46,8 +46,16 @@ interface BuiltinBase {
   readonly keys: readonly (readonly number[])[];
 }
 
+/** A view over log relations that every replica keeps up to date, because a dataflow for each query would cost too much. */
+export interface IndexedView {
+  /** Like a log's: the index is `si<cluster number × 1000 + number>`; from 501, and never changes. */
+  readonly number: number;
+  readonly by: readonly string[];
+}
+
 export interface BuiltinView extends BuiltinBase {
   readonly sql: string;
+  readonly indexed?: IndexedView;
 }
 
 export type BuiltinRow = readonly Datum[];

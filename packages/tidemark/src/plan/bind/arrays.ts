@@ -78,7 +78,7 @@ export function bindSubscript(env: ExprEnv, e: Of<'subscript'>): HExpr {
       'cannot subscript type because it does not support subscripting',
       { position: e.pos + 1 },
     );
-  const int = sqlType(type.name === 'list' ? 'int8' : 'int4');
+  const int = sqlType('int4');
   if (e.subscripts.some((x) => x.slice)) {
     const [slice] = e.subscripts;
     if (type.name === 'list' || e.subscripts.length > 1)
