@@ -204,13 +204,7 @@ const SIZE_VIEWS: readonly BuiltinView[] = [
     name: 'mz_records_per_dataflow_operator_per_worker',
     number: 2335,
     doc: 'the operators of each dataflow with what they hold, on each worker',
-    columns: [
-      OPERATOR,
-      'name text | what it does',
-      WORKER,
-      'dataflow_id uint8 | its dataflow',
-      ...SIZES,
-    ],
+    columns: [OPERATOR, 'name text | what it does', WORKER, 'dataflow_id uint8 | its dataflow', ...SIZES],
     key: ['id', 'worker_id'],
     sql: `
       SELECT o.id, o.name, o.worker_id, o.dataflow_id, s.records, s.batches, s.size, s.capacity, s.allocations
