@@ -12,6 +12,7 @@ import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { Lir, RowSetFinishing } from '../plan/lir.ts';
 import type { Batch } from '../repr/batch.ts';
 import type { RelationDesc, Row, SqlType } from '../repr/types.ts';
+import type { RefreshSchedule } from '../time/refresh-schedule.ts';
 import type { Frontier, Timestamp } from '../time/timestamp.ts';
 
 export const PROTOCOL_VERSION = 1;
@@ -61,6 +62,8 @@ interface SinkOf<Kind extends string> {
 
 export interface MaterializedViewSink extends SinkOf<'materialized-view'> {
   readonly shard: string;
+  /** Absent: on each commit. */
+  readonly refresh?: RefreshSchedule;
 }
 
 /** One arm a sink; the table in `sink/sinks` builds each on a worker. */

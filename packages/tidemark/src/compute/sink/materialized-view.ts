@@ -28,13 +28,18 @@ export function viewSink(
   const owner = frontierOwner(sink.id, scope.host.peers);
   const isOwner = scope.host.index === owner;
   return scope.region(`Sink ${sink.id}`, (inner) => {
-    const { descriptions, handle } = mint(inner, desired, { owner, mayWrite: context.mayWrite });
+    const { descriptions, handle } = mint(inner, desired, {
+      owner,
+      mayWrite: context.mayWrite,
+      refresh: sink.refresh,
+    });
     const persisted = shardSource(inner, { id: sink.id, shardId: sink.shard, shards, until: EMPTY, onError });
     const shard = shards.open(sink.shard);
     shard.catch(onError);
     const staged = write(inner, desired, persisted, descriptions, {
       kinds: sink.desc.columns.map((c) => kindOf(c.type)),
       owner,
+      refresh: sink.refresh,
       stage: async (updates) => (await shard).stageParts(updates),
       onError,
       onRetry: context.onRetry,

@@ -12,8 +12,10 @@ import type { Stream } from '../../dataflow/ports.ts';
 import { exchangeRows } from '../../operators/exchange.ts';
 import type { OksErrs } from '../../operators/state/stateful-operator.ts';
 import type { Batch } from '../../repr/batch.ts';
+import type { RefreshSchedule } from '../../time/refresh-schedule.ts';
 import { EMPTY, type Frontier, MIN_TIME, type Timestamp } from '../../time/timestamp.ts';
 import { encodeControl } from '../control.ts';
+import { roundFrontier } from './refresh.ts';
 
 /** What the next append covers. */
 export interface WriteDescription {
@@ -32,6 +34,7 @@ export interface MintHandle {
 
 export interface MintOptions {
   readonly owner: number;
+  readonly refresh: RefreshSchedule | undefined;
   readonly mayWrite: boolean;
 }
 
@@ -76,9 +79,10 @@ export function mint(
           capability.dispose();
           return;
         }
-        if (!mayWrite || !known || shardUpper >= from.frontier || shardUpper <= minted) return;
+        const upper = roundFrontier(from.frontier, options.refresh);
+        if (!mayWrite || !known || shardUpper >= upper || shardUpper <= minted) return;
         minted = shardUpper;
-        const description: WriteDescription = { lower: shardUpper, upper: from.frontier };
+        const description: WriteDescription = { lower: shardUpper, upper };
         to.send(capability, encodeControl([description], capability.time));
       },
     };

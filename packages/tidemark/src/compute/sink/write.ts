@@ -13,12 +13,14 @@ import type { Part, Updates } from '../../persist/shard-types.ts';
 import { type Batch, concatBatches, emptyBatch } from '../../repr/batch.ts';
 import { hashRows } from '../../repr/hash.ts';
 import type { Kind } from '../../repr/types.ts';
+import type { RefreshSchedule } from '../../time/refresh-schedule.ts';
 import { EMPTY } from '../../time/timestamp.ts';
 import type { Fuel } from '../../trace/fuel.ts';
 import { decodeControl, encodeControl } from '../control.ts';
 import { Correction } from '../correction.ts';
 import { isGone } from '../shard-source.ts';
 import type { WriteDescription } from './mint.ts';
+import { roundFrontier, roundTimes } from './refresh.ts';
 
 /** One worker's answer to a description. */
 export interface Staged {
@@ -30,6 +32,8 @@ export interface Staged {
 export interface WriteOptions {
   readonly kinds: readonly Kind[];
   readonly owner: number;
+  /** Of what is desired; what is read back stands at its refreshes already. */
+  readonly refresh: RefreshSchedule | undefined;
   readonly stage: (updates: Updates) => Promise<Part[]>;
   /** The shard is gone: nothing more is written. */
   readonly onError: (error: unknown) => void;
@@ -132,7 +136,7 @@ class Writer implements OperatorLogic {
       const b = from.pull();
       if (b === undefined) return;
       fuel.spend(2 * b.length);
-      into.insert(b, sign);
+      into.insert(sign === 1 ? roundTimes(b, this.#o.refresh) : b, sign);
     }
   }
 
@@ -140,7 +144,8 @@ class Writer implements OperatorLogic {
     const next = this.#queue[0];
     if (this.#work !== undefined || next === undefined) return;
     const i = this.#in;
-    if (Math.min(i.desiredOks.frontier, i.desiredErrs.frontier) < next.upper) return;
+    const desired = Math.min(i.desiredOks.frontier, i.desiredErrs.frontier);
+    if (roundFrontier(desired, this.#o.refresh) < next.upper) return;
     if (Math.min(i.persistedOks.frontier, i.persistedErrs.frontier) < next.lower) return;
     this.#queue.shift();
     this.#oks.advanceTo(next.lower);
