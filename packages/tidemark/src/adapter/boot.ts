@@ -10,11 +10,12 @@ import type { DataflowDescription } from '../compute/protocol.ts';
 import type { Shard } from '../persist/shard.ts';
 import { isEmpty, MAX_TIME, type Timestamp } from '../time/timestamp.ts';
 import { SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
-import { boundsOf, indexDataflow, newAsOf, type TimeBounds, viewDataflow } from './dataflows.ts';
+import { boundsOf, indexDataflow, newAsOf, scheduled, viewDataflow } from './dataflows.ts';
 import { bootstrap } from './ddl/clusters.ts';
 import { dataflowContext, maintainedPlan, viewMir } from './ddl/create.ts';
 import { DEFAULT_DATABASE, Environment, type EnvironmentOptions } from './environment.ts';
 import { loadItem } from './items.ts';
+import { followRefreshes } from './refreshes.ts';
 import { loadSource } from './sources.ts';
 
 export async function startEnvironment(options: EnvironmentOptions): Promise<Environment> {
@@ -32,6 +33,7 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Env
     for (const r of env.catalog.all('replica'))
       if (r.clusterId !== SYSTEM_CLUSTER.id) env.clusters.startReplica(r.clusterId, r);
   }
+  followRefreshes(env);
   env.startMaintenance();
   return env;
 }
@@ -85,7 +87,11 @@ function recreateDataflows(env: Environment): void {
     if (description === null) continue;
     const c = dataflowContext(env, e.clusterId!);
     const bounds = boundsOf(c, description);
-    const asOf = description.sinkExports.length > 0 ? continuation(env, e) : indexAsOf(env, e, bounds);
+    const newest = newAsOf(bounds, env.oracle.readTime);
+    const asOf =
+      description.sinkExports.length > 0
+        ? continuation(env, e, newest)
+        : Math.max(bounds.since, Math.min(newest, earliestView(env, e, newest)));
     if (asOf < bounds.since) {
       // Guessing around it would give wrong contents.
       const message = `it goes on from ${asOf}, and its inputs are readable from ${bounds.since}`;
@@ -106,23 +112,24 @@ function planObject(env: Environment, e: ItemEntity): Omit<DataflowDescription, 
   // A sealed output is complete for ever.
   if (!env.collections.has(e.id) || isEmpty(env.collections.upper(e.id))) return null;
   const view = item as RelationItem;
-  return viewDataflow(c, view, maintainedPlan(env, view, e.clusterId!).mir, e.shard!);
+  return scheduled(
+    viewDataflow(c, view, maintainedPlan(env, view, e.clusterId!).mir, e.shard!),
+    view.refresh,
+  );
 }
 
-function indexAsOf(env: Environment, e: ItemEntity, bounds: TimeBounds): Timestamp {
-  const newest = newAsOf(bounds, env.oracle.readTime);
-  return Math.max(bounds.since, Math.min(newest, earliestView(env, e)));
-}
-
-/** Where a view goes on: one step below what is durable; at its beginning if nothing is. */
-function continuation(env: Environment, e: ItemEntity): Timestamp {
+/**
+ * Where a view goes on: one step below what is durable, at its beginning if nothing is, and not later than its inputs have come: the
+ * shard of a view with a schedule is complete up to its next refresh.
+ */
+function continuation(env: Environment, e: ItemEntity, newest: Timestamp): Timestamp {
   const { upper } = env.collections.shard(e.id);
-  return upper > 0 ? upper - 1 : env.collections.since(e.id);
+  return Math.min(newest, upper > 0 ? upper - 1 : env.collections.since(e.id));
 }
 
-function earliestView(env: Environment, e: ItemEntity): Timestamp {
+function earliestView(env: Environment, e: ItemEntity, newest: Timestamp): Timestamp {
   const views = [...env.catalog.all('item')].filter(
     (v) => v.clusterId === e.clusterId && env.collections.has(v.id) && !isEmpty(env.collections.upper(v.id)),
   );
-  return Math.min(...views.map((v) => continuation(env, v)), MAX_TIME);
+  return Math.min(...views.map((v) => continuation(env, v, newest)), MAX_TIME);
 }

@@ -18,6 +18,7 @@ import { lowerMir } from '../plan/lower.ts';
 import { type Mir, plainKey } from '../plan/mir.ts';
 import type { RelationDesc } from '../repr/types.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
+import { endOf, type RefreshSchedule } from '../time/refresh-schedule.ts';
 import { EMPTY, type Frontier, meet, type Timestamp } from '../time/timestamp.ts';
 
 export interface DataflowContext {
@@ -102,10 +103,22 @@ export function boundsOf(c: DataflowContext, imports: Imports): TimeBounds {
   return { since, upper };
 }
 
-/** The as-of of a new object: the greatest time complete in all imports, at least their since; `now` where nothing bounds it. */
+/**
+ * The as-of of a new object: the greatest time complete in all imports, at least their since. Not beyond now, which a view that waits
+ * for its next refresh is complete past: what began there could not be read today.
+ */
 export function newAsOf(bounds: TimeBounds, now: Timestamp): Timestamp {
-  const complete = bounds.upper === EMPTY ? now : bounds.upper - 1;
-  return Math.max(bounds.since, complete);
+  return Math.max(bounds.since, Math.min(bounds.upper - 1, now));
+}
+
+/** The same view under a refresh schedule; its inputs are needed up to the last refresh. */
+export function scheduled<D extends Omit<DataflowDescription, 'asOf'>>(
+  d: D,
+  refresh: RefreshSchedule | undefined,
+): D {
+  if (refresh === undefined) return d;
+  const sinkExports = d.sinkExports.map((s) => (s.kind === 'materialized-view' ? { ...s, refresh } : s));
+  return { ...d, sinkExports, until: endOf(refresh) };
 }
 
 export function indexDataflow(

@@ -5,6 +5,7 @@ import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { ItemEntity } from '../catalog/entities.ts';
 import type { CreatePlan, StatementContext } from '../plan/statement/plan.ts';
+import { scheduleFrom } from '../plan/statement/refresh.ts';
 import { planStatement } from '../plan/statement.ts';
 import { parseStatement } from '../sql/parse.ts';
 
@@ -55,6 +56,8 @@ export function itemOf(plan: CreatePlan, entity: ItemEntity): CatalogItem {
         desc: plan.desc,
         query: plan.query,
         cluster: plan.cluster,
+        ...(plan.refresh !== null &&
+          entity.refreshFrom !== undefined && { refresh: scheduleFrom(plan.refresh, entity.refreshFrom) }),
       };
     case 'createIndex':
       return { ...base, kind: 'index', on: plan.on, cluster: plan.cluster, keys: plan.keys };

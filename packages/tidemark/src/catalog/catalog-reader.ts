@@ -6,6 +6,7 @@ import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { ScalarExpr } from '../expr/scalar.ts';
 import type { RelationDesc } from '../repr/types.ts';
 import type { Query } from '../sql/ast.ts';
+import type { RefreshSchedule } from '../time/refresh-schedule.ts';
 
 export interface QualifiedName {
   /** Null for the system schemas, which belong to every database. */
@@ -43,6 +44,8 @@ export interface RelationItem extends ItemBase {
   readonly defaultSql?: readonly (string | null)[];
   /** materialized-view. */
   readonly cluster?: ClusterId;
+  /** materialized-view: when it refreshes; absent: on each commit. */
+  readonly refresh?: RefreshSchedule;
 }
 
 export interface IndexItem extends ItemBase {

@@ -322,8 +322,11 @@ export class ComputeInstance {
     }
     if (c.transient) return;
     const upper = this.writeFrontier(id);
+    // A view with a refresh schedule is complete beyond what its inputs are: it would begin anew in the future.
     const policy =
-      c.kind === 'materialized-view' ? upper - 1 : Math.min(upper, this.#o.clock.nowMs()) - COMPACTION_LAG_MS;
+      c.kind === 'materialized-view'
+        ? meet(upper, this.#inputFrontier(c)) - 1
+        : Math.min(upper, this.#o.clock.nowMs()) - COMPACTION_LAG_MS;
     const since = Math.floor(meet(policy, c.holds.least));
     if (since === EMPTY) {
       // A sealed view needs its inputs no more; keeping the holds would pin their compaction for ever.
@@ -334,6 +337,13 @@ export class ComputeInstance {
     c.since = since;
     this.#send({ kind: 'allowCompaction', id, frontier: since });
     for (const h of c.imports.values()) if (h.since < since) h.downgrade(since);
+  }
+
+  #inputFrontier(c: Collection): Frontier {
+    let f = EMPTY;
+    for (const id of c.imports.keys())
+      f = meet(f, this.#collections.has(id) ? this.writeFrontier(id) : this.#o.shards.upper(id));
+    return f;
   }
 
   #frontierMoved(id: GlobalId): void {

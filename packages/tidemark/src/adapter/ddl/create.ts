@@ -11,12 +11,15 @@ import { planQuery, type QueryPlan } from '../../plan/plan-query.ts';
 import type { CreatePlan } from '../../plan/statement/plan.ts';
 import { kindOf, type RelationDesc } from '../../repr/types.ts';
 import type { Hold } from '../../time/hold-set.ts';
+import { roundUp } from '../../time/refresh-schedule.ts';
+import { isEmpty, type Timestamp } from '../../time/timestamp.ts';
 import {
   boundsOf,
   type DataflowContext,
   indexDataflow,
   indexedOn,
   newAsOf,
+  scheduled,
   viewDataflow,
 } from '../dataflows.ts';
 import type { Environment } from '../environment.ts';
@@ -198,25 +201,38 @@ export async function createMaterializedView(
   if (plan.orReplace)
     throw unsupported('CREATE OR REPLACE MATERIALIZED VIEW', { hint: 'drop the view first' });
   if (plan.asOf !== undefined) throw unsupported('AS OF in CREATE MATERIALIZED VIEW');
-  if (plan.refresh.some((r) => r.kind !== 'refreshOnCommit'))
-    throw unsupported('a refresh schedule other than ON COMMIT');
   onlyOptions(plan.options, [], 'a materialized view');
   refuseMoments(plan.plan.contextual, 'a materialized view');
   refuseCatalogReads(env, plan.plan.reads);
   if (!isNew(env, plan, notify)) return;
-  const n = newItem(env, plan, { sharded: true, clusterId: plan.cluster });
+  const unscheduled = newItem(env, plan, { sharded: true, clusterId: plan.cluster });
   const c = dataflowContext(env, plan.cluster);
-  const view = n.item as RelationItem;
-  const d = viewDataflow(c, view, maintainedPlan(env, view, plan.cluster).mir, n.entity.shard!);
+  const view = unscheduled.item as RelationItem;
+  const d = viewDataflow(c, view, maintainedPlan(env, view, plan.cluster).mir, unscheduled.entity.shard!);
   const asOf = newAsOf(boundsOf(c, d), env.oracle.readTime);
+  const n = plan.refresh === null ? unscheduled : refreshedFrom(unscheduled, plan, asOf);
+  const { refresh } = n.item as RelationItem;
   const holds = holdImports(c, d, asOf);
   try {
     const fence = { generation: env.options.generation, exportId: n.entity.id };
-    await commitWithShard(env, n, { since: asOf, desc: plan.desc, fence, member: false });
-    c.instance.createDataflow({ ...d, asOf });
+    // Readable from its first refresh on: a read waits for that instead of seeing an empty view.
+    const since = refresh === undefined ? asOf : roundUp(refresh, asOf);
+    await commitWithShard(env, n, { since, desc: plan.desc, fence, member: false });
+    c.instance.createDataflow({ ...scheduled(d, refresh), asOf });
   } finally {
     for (const h of holds) h.release();
   }
+}
+
+/** The view, now that the time is known that its schedule counts from. */
+function refreshedFrom(n: NewItem, plan: CreatePlan, asOf: Timestamp): NewItem {
+  const entity = { ...n.entity, refreshFrom: asOf };
+  const item = itemOf(plan, entity);
+  if (isEmpty(roundUp((item as RelationItem).refresh!, asOf)))
+    throw new SqlError('invalid_parameter_value', `materialized view "${entity.name}" would never refresh`, {
+      detail: 'every time of its schedule has passed',
+    });
+  return { ...n, entity, item };
 }
 
 /** What depends on the moment moves without any input; nothing follows the clock yet. */

@@ -424,6 +424,19 @@ export const BUILTIN_TABLES = [
     key: ['oid'],
     rows: { engine: castRows },
   }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_materialized_view_refreshes',
+    number: 1060,
+    oid: 21060,
+    doc: 'materialized views with a refresh schedule: the last refresh that is durable, and the next one',
+    columns: columns(
+      'materialized_view_id text',
+      'last_completed_refresh mz_timestamp? | NULL before the first',
+      'next_refresh mz_timestamp? | NULL after the last',
+    ),
+    key: ['materialized_view_id'],
+  }),
 ] as const satisfies readonly BuiltinTable[];
 
 export type BuiltinTableName = (typeof BUILTIN_TABLES)[number]['name'];

@@ -35,6 +35,7 @@ import { clusterNamed, missingObject, newName, objectNamed, partsOf } from './na
 import { normalizeQuery, qualifiedIdents } from './normalize.ts';
 import { readOptions } from './options.ts';
 import type { AsOfPlan, Plan, StatementContext } from './plan.ts';
+import { planRefresh } from './refresh.ts';
 
 type Of<K extends Statement['kind']> = Extract<Statement, { kind: K }>;
 
@@ -194,10 +195,12 @@ export function planCreateMaterializedView(
     );
   const query = normalizeQuery(s.query, context.catalog, context.names);
   const clusterName = context.catalog.clusterById(cluster)?.name ?? s.cluster?.name;
+  const refresh = planRefresh(s.refresh, context);
   const stated = {
     ...s,
     name: qualifiedIdents(name, s.name.pos),
     query,
+    refresh: refresh.stated,
     orReplace: false,
     ifNotExists: false,
     cluster: clusterName === undefined ? s.cluster : { name: clusterName, pos: s.pos },
@@ -213,7 +216,7 @@ export function planCreateMaterializedView(
     plan,
     desc: renamed(plan.desc, s.columns, 'MATERIALIZED VIEW', s.pos),
     cluster,
-    refresh: s.refresh,
+    refresh: refresh.plan,
     options: readOptions(s.options),
     asOf: planAsOf(s.asOf, context),
     replaces: replaced?.id as GlobalId | undefined,

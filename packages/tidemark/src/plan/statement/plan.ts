@@ -9,11 +9,11 @@ import type { ColumnDesc, RelationDesc, SqlType } from '../../repr/types.ts';
 import type { ObjectType, Query } from '../../sql/ast.ts';
 import type {
   PreparableStatement,
-  RefreshOption,
   SourceOrigin,
   SourceTables,
   TransactionModes,
 } from '../../sql/ast-statement.ts';
+import type { Timestamp } from '../../time/timestamp.ts';
 import type { PlanOptions, QueryPlan } from '../plan-query.ts';
 
 /** What planning a statement may know. */
@@ -32,6 +32,15 @@ export type OptionDatum =
   | null;
 /** By option name, in lower case. */
 export type Options = Readonly<Record<string, OptionDatum>>;
+
+/** `creation`: the time that a view's contents begin at. */
+export type RefreshTime = Timestamp | 'creation';
+
+/** A refresh schedule whose beginning is still to be chosen. */
+export interface RefreshPlan {
+  readonly every: readonly { readonly intervalMs: number; readonly alignedTo: RefreshTime }[];
+  readonly at: readonly RefreshTime[];
+}
 
 export interface AsOfPlan {
   /** A constant of type mz_timestamp. */
@@ -124,7 +133,8 @@ export type CreatePlan =
       readonly plan: QueryPlan;
       readonly desc: RelationDesc;
       readonly cluster: ClusterId;
-      readonly refresh: readonly RefreshOption[];
+      /** Null: on each commit. */
+      readonly refresh: RefreshPlan | null;
       readonly options: Options;
       readonly asOf: AsOfPlan | undefined;
       readonly replaces: GlobalId | undefined;
