@@ -167,7 +167,6 @@ const UNSUPPORTED: readonly Case[] = [
   ['copy t from stdin', '0A000', /COPY/],
   ["copy t from '/nowhere'", '0A000', /COPY/],
   ['create sink s from mv into metrics', '0A000', /CREATE SINK/],
-  ["create materialized view x with (refresh every '1 day') as select a from t", '0A000', /refresh/],
   ["create cluster x (size '1', replication factor 2)", '0A000', /more than one replica/],
   ["create cluster x replicas (r1 (size '1'), r2 (size '1'))", '0A000', /more than one replica/],
   ["create cluster replica quickstart.r2 size '1'", '0A000', /more than one replica/],

@@ -325,7 +325,9 @@ export class ComputeInstance {
     // A view with a refresh schedule is complete beyond what its inputs are: it would begin anew in the future.
     const policy =
       c.kind === 'materialized-view'
-        ? meet(upper, this.#inputFrontier(c)) - 1
+        ? upper === EMPTY
+          ? EMPTY
+          : meet(upper, this.#inputFrontier(c)) - 1
         : Math.min(upper, this.#o.clock.nowMs()) - COMPACTION_LAG_MS;
     const since = Math.floor(meet(policy, c.holds.least));
     if (since === EMPTY) {
