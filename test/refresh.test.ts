@@ -73,7 +73,11 @@ test('a view with a far refresh is not hydrated, and not written, before its row
     await t.crash();
     await t.connected();
     await t.advance(3000);
-    assert.deepEqual(await events(t, 'mv'), ['installed', 'started'], 'its shard was past the as-of all along');
+    assert.deepEqual(
+      await events(t, 'mv'),
+      ['installed', 'started'],
+      'its shard was past the as-of all along',
+    );
     release();
     await t.advance(3000);
     assert.deepEqual(await events(t, 'mv'), ['hydrated', 'installed', 'started', 'written']);
