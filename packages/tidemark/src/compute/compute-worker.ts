@@ -15,6 +15,7 @@ import { ComputeLog, EventClock, type LogUpdates } from '../introspection/comput
 import type { InstallReason } from '../introspection/lifecycle.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
+import { ArrangementBytes } from './arrangement-bytes.ts';
 import { Collection } from './collection.ts';
 import { DataflowInstance } from './dataflow-instance.ts';
 import { LoggingDataflow } from './logging-dataflow.ts';
@@ -22,6 +23,7 @@ import { WorkerPeeks } from './peeks.ts';
 import type { Command, DataflowDescription, Response, Tunables } from './protocol.ts';
 import { PROTOCOL_VERSION } from './protocol.ts';
 import { hostError, type ShardAccess } from './shard-source.ts';
+import { WorkerEvents } from './worker-events.ts';
 
 const SLICE_NS = 8_000_000;
 /**
@@ -57,6 +59,8 @@ export interface WorkerCounts extends DebugCounts {
   /** Exports and peeks that have rows in the logs, and texts that their events refer to. */
   readonly logOwners: number;
   readonly logSlots: number;
+  /** Dataflows that still hold bytes, or live. */
+  readonly sizedDataflows: number;
 }
 
 /** A maintained dataflow knows no session: times are UTC, and what depends on the moment has been folded away. */
@@ -66,7 +70,10 @@ const EVAL_CONTEXT: EvalContext = { timeZone: 'UTC' };
 const RETRY_MS = 1000;
 
 export class ComputeWorker {
+  /** What its arrangements occupy, by dataflow. */
+  readonly bytes: ArrangementBytes = new ArrangementBytes();
   readonly #o: ComputeWorkerOptions;
+  readonly #events = new WorkerEvents(this.bytes);
   readonly #worker: Worker;
   readonly #clock: EventClock;
   readonly #peeks: WorkerPeeks;
@@ -87,6 +94,7 @@ export class ComputeWorker {
       peers: options.peers,
       mesh: options.mesh,
       clock: options.clock,
+      events: this.#events,
       onWake: options.onWake,
       ...(options.random !== undefined && { random: options.random }),
     });
@@ -292,6 +300,7 @@ export class ComputeWorker {
       peeks: this.#peeks.size,
       logOwners: log.owners,
       logSlots: log.slots,
+      sizedDataflows: this.bytes.dataflows,
     };
   }
 
