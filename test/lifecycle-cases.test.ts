@@ -195,7 +195,7 @@ test('L11: the log answers while a view hydrates, and shows it', () =>
     const rows = await t.query(`SELECT event FROM ${LIFECYCLE} WHERE export_id = '${t.id('v')}'`);
     assert.ok(t.time.nowMs() - asked < 100, 'without waiting for the view or the interval');
     assert.ok(rows.length > 0 && !rows.some((r) => r['event'] === 'written'));
-    const { ready, missing } = readiness(t.env, 'quickstart');
+    const { ready, missing } = readiness(t.env, { cluster: 'quickstart' });
     assert.equal(ready, false);
     assert.deepEqual(
       missing.map((m) => [m.name, m.reason]),
@@ -203,7 +203,7 @@ test('L11: the log answers while a view hydrates, and shows it', () =>
     );
     release();
     await t.advance(1000);
-    assert.equal(readiness(t.env, 'quickstart').ready, true);
+    assert.equal(readiness(t.env, { cluster: 'quickstart' }).ready, true);
   }));
 
 test('L22, L23: a listener before, one in the middle and one after see every transition once and in order', () =>
@@ -257,7 +257,7 @@ test('L28: whoever waits for an object whose worker dies gets an error; then it 
     await t.connected();
     assert.deepEqual(await t.query('SELECT a FROM t'), [{ a: 1 }]);
     await t.advance(2000);
-    assert.equal(readiness(t.env).ready, true);
+    assert.equal(readiness(t.env, { stableForMs: 1000 }).ready, true);
   }));
 
 test('L12: right after a crash the logs answer, with nothing of the previous life', () =>
@@ -311,7 +311,7 @@ test('interval 0: logs are there, complete and empty at once; readiness and the 
     await t.advance(15_000);
   }
   assert.ok(t.time.nowMs() - asked < 30_100, 'no read waited');
-  assert.equal(readiness(t.env, 'quiet').ready, true);
+  assert.equal(readiness(t.env, { cluster: 'quiet' }).ready, true);
   assert.equal(events.filter((e) => e.objectId === t.id('v')).length, 7);
   stop();
   await t.exec('DROP TABLE t CASCADE; DROP CLUSTER quiet');

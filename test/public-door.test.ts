@@ -10,10 +10,11 @@ const INDEX = join(import.meta.dirname, '../packages/tidemark/src/index.ts');
 const NAMES: readonly string[] = [
   'Database',
   'Field',
-  'Late',
-  'LateReason',
+
   'LifecycleEventInfo',
   'Logger',
+  'Missing',
+  'MissingReason',
   'NotReadyError',
   'OpenOptions',
   'QueryResult',

@@ -1,6 +1,6 @@
 /** Tidemark, embedded: `open` gives a database; see its methods. */
 
-export type { Late, LateReason } from './adapter/readiness.ts';
+export type { Missing, MissingReason } from './adapter/readiness.ts';
 export type { Logger } from './base/clock.ts';
 export { SqlError } from './base/error.ts';
 export {

@@ -34,6 +34,7 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Env
       if (r.clusterId !== SYSTEM_CLUSTER.id) env.clusters.startReplica(r.clusterId, r);
   }
   followRefreshes(env);
+  env.hydration.begin();
   env.startMaintenance();
   return env;
 }
@@ -96,6 +97,7 @@ function recreateDataflows(env: Environment): void {
       // Guessing around it would give wrong contents.
       const message = `it goes on from ${asOf}, and its inputs are readable from ${bounds.since}`;
       env.options.logger.error({ id: e.id, name: e.name }, `an object cannot be maintained: ${message}`);
+      env.hydration.cannotMaintain(e.id, message);
       continue;
     }
     c.instance.createDataflow({ ...description, asOf });

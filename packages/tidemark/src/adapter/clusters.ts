@@ -13,6 +13,7 @@ import { ComputeInstance } from '../controller/instance.ts';
 import type { LifecycleEvent } from '../controller/lives.ts';
 import type { Row } from '../repr/types.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
+import type { Hydration } from './hydration/hydration.ts';
 import { ReplicaSupervisor } from './replica-supervisor.ts';
 
 /** The cluster that answers what is asked of the catalog alone, so that it answers while every other one is busy or empty. */
@@ -52,6 +53,8 @@ export interface ClusterHost {
       readonly workers: number;
     }) => ReplicaConnection;
   };
+  /** Is told what happens to dataflows and replicas. */
+  readonly hydration: Pick<Hydration, 'lifecycle' | 'failed' | 'frontierMoved' | 'replicaStatus'>;
   uuid(): string;
   setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void;
 }
@@ -77,7 +80,7 @@ export class Clusters {
   }
 
   startCluster(clusterId: ClusterId): void {
-    const { catalog, collections } = this.#host;
+    const { catalog, collections, hydration } = this.#host;
     const { clock, logger, generation, start } = this.#host.options;
     const instance = new ComputeInstance({
       clusterId,
@@ -90,12 +93,15 @@ export class Clusters {
       start,
       uuid: () => this.#host.uuid(),
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
+      onFrontier: (id) => hydration.frontierMoved(id),
       onFailed: (id, e) => {
         logger.error({ id, ...e }, 'a dataflow failed');
+        hydration.failed(id);
         this.#inputFailed(clusterId, id);
       },
     });
     instance.lives.subscribe((e) => {
+      hydration.lifecycle(e);
       for (const f of [...this.#lifecycleListeners]) f(e, clusterId);
     });
     this.#instances.set(clusterId, instance);
@@ -122,10 +128,12 @@ export class Clusters {
       instance: this.instance(clusterId),
       connect: () => createReplica({ replicaId: replica.id, workers: replica.workers }),
       timers,
-      onStatus: (status, reason) =>
+      onStatus: (status, reason) => {
+        this.#host.hydration.replicaStatus(clusterId, replica.id, reason);
         this.#host.setLiveLater('mz_cluster_replica_statuses', replica.id, [
           [replica.id, status, reason, BigInt(Math.round(clock.nowMs() * 1000))],
-        ]),
+        ]);
+      },
     });
     this.#supervisors.set(replica.id, supervisor);
     supervisor.start();

@@ -6,7 +6,7 @@
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
 import { type ClusterId, compareIds, type GlobalId, type ReplicaId, systemId } from '../base/ids.ts';
-import { BuiltinRows, type BuiltinRowsByTable, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
+import { BuiltinRows, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
 import { builtinShard } from '../catalog/builtins/builtins.ts';
 import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
@@ -19,7 +19,6 @@ import type { Shard } from '../persist/shard.ts';
 import type { Fence, ShardSchema } from '../persist/shard-types.ts';
 import type { Shards } from '../persist/shards.ts';
 import type { Batch } from '../repr/batch.ts';
-import { batchOf } from '../repr/rows.ts';
 import { uuidToText } from '../repr/scalars.ts';
 import { kindOf, type Row, TYPES, type TypeName } from '../repr/types.ts';
 import { Collections } from '../storage/collections.ts';
@@ -28,6 +27,8 @@ import { GroupCommit, type WriteRequest } from '../storage/group-commit.ts';
 import { TimestampOracle } from '../storage/timestamp-oracle.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 import { Clusters, SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
+import { Hydration } from './hydration/hydration.ts';
+import { builtinUpdates, commitAll, type LiveChange, LiveRows } from './live-rows.ts';
 
 export interface EnvironmentOptions {
   readonly stores: { readonly durable: Shards; readonly memory: Shards };
@@ -64,8 +65,6 @@ export interface CatalogTransaction {
 export const DEFAULT_DATABASE = 'tidemark';
 
 const REMOVE_AFTER_MS = 1000;
-/** Pause before live rows whose commit failed are written again. */
-const LIVE_RETRY_MS = 1000;
 
 export class Environment {
   readonly catalog: CatalogState = new CatalogState();
@@ -77,7 +76,10 @@ export class Environment {
   readonly quarantined: Set<string> = new Set();
   oracle!: TimestampOracle;
   group!: GroupCommit;
+  /** Where each object stands on each replica. */
+  readonly hydration: Hydration;
   readonly #rows = new BuiltinRows();
+  readonly #live: LiveRows;
   #catalogShard!: Shard;
   readonly #catalogListeners = new Set<() => void>();
   #transient = 0;
@@ -88,7 +90,15 @@ export class Environment {
   constructor(options: EnvironmentOptions) {
     this.options = options;
     this.fence = { generation: options.generation, start: options.start };
-    this.collections = new Collections({ clock: options.clock, logger: options.logger });
+    const { clock, timers, logger } = options;
+    this.collections = new Collections({ clock, logger });
+    this.#live = new LiveRows({
+      rows: this.#rows,
+      timers,
+      logger,
+      write: (updates) => this.group.write({ updates }),
+    });
+    this.hydration = new Hydration(this);
     this.clusters = new Clusters(this);
   }
 
@@ -216,6 +226,7 @@ export class Environment {
       onDurable: () => {
         this.catalog.apply({ remove, put, items });
         commitAll(prepared);
+        this.hydration.catalogChanged({ remove, put });
         for (const f of [...this.#catalogListeners]) f();
       },
     });
@@ -262,24 +273,13 @@ export class Environment {
     return [...this.#rows.rowsIn(table.name)];
   }
 
-  /**
-   * Rows that a controller keeps about the present, under a key of its own; none: they go. They stand in the books at once, so a
-   * commit that failed is made again until it is there.
-   */
+  /** Rows that a controller keeps about the present, under a key of its own; none: they go. */
   setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void {
-    if (this.#closed) return;
-    const byTable: BuiltinRowsByTable = rows.map((row) => ({ table, row }));
-    const prepared = [this.#rows.prepare(`live/${table}/${key}`, byTable)];
-    if (prepared[0]!.updates.length === 0) return;
-    commitAll(prepared);
-    const updates = builtinUpdates(prepared);
-    const write = (): void =>
-      void this.group.write({ updates }).catch((error: unknown) => {
-        if (this.#closed) return;
-        this.options.logger.warn({ error, table }, 'a catalog relation waits for its update');
-        this.options.timers.after(LIVE_RETRY_MS, write);
-      });
-    write();
+    this.setLive([{ table, key, rows }]);
+  }
+
+  setLive(changes: readonly LiveChange[]): void {
+    this.#live.set(changes);
   }
 
   /**
@@ -324,6 +324,8 @@ export class Environment {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.hydration.close();
+    this.#live.close();
     this.#cancelMaintenance?.();
     for (const cancel of this.#removals) cancel();
     await this.clusters.close();
@@ -343,28 +345,4 @@ function inTurn(): InTurn {
     last = run.catch(() => undefined);
     return run;
   };
-}
-
-function commitAll(prepared: readonly PreparedRows[]): void {
-  for (const p of prepared) p.commit();
-}
-
-const TABLES = new Map(BUILTIN_TABLES.map((t) => [t.name as BuiltinTableName, t]));
-
-function builtinUpdates(prepared: readonly PreparedRows[]): ReadonlyMap<string, readonly Batch[]> {
-  const byTable = new Map<BuiltinTableName, { rows: Row[]; diffs: number[] }>();
-  for (const { updates } of prepared)
-    for (const u of updates) {
-      let t = byTable.get(u.table);
-      if (t === undefined) byTable.set(u.table, (t = { rows: [], diffs: [] }));
-      t.rows.push(u.row);
-      t.diffs.push(u.diff);
-    }
-  return new Map(
-    [...byTable].map(([name, { rows, diffs }]) => {
-      const table = TABLES.get(name)!;
-      const types = table.columns.map((c) => c.type);
-      return [builtinShard(systemId(table.number)), [batchOf(types, rows, { diffs })]];
-    }),
-  );
 }

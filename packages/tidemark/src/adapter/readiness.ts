@@ -1,100 +1,194 @@
 /**
- * Is every replica hydrated, and if not, which object is late, in which stage, and why. Read from what replicas reported about lives, never by
- * sampling. A cluster without replicas blocks nobody; an object whose output is sealed is done.
+ * Is every replica hydrated and close to now, and if not, which object is late, in which stage, and why. It remembers: a replica that
+ * this process saw go is ready only when it has been hydrated for a while, so that one that restarts again and again never is. A clean first
+ * start is ready at once. What is only not durable yet, or may not write, is ready; a cluster without replicas keeps nobody waiting.
  */
 import { SqlError } from '../base/error.ts';
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
-import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import type { LifecycleStage } from '../introspection/lifecycle.ts';
-import { isEmpty } from '../time/timestamp.ts';
-import { SYSTEM_CLUSTER } from './clusters.ts';
 import type { Environment } from './environment.ts';
+import type { ClusterState, ReplicaState } from './hydration/hydration.ts';
+import { lagMs } from './hydration/lag.ts';
+import { type Blocker, type BlockerReason, keepsFromHydrated } from './hydration/verdicts.ts';
 
-export type LateReason = 'replica_lost' | 'installing' | 'waiting_for_inputs' | 'computing' | 'failed';
+export interface ReadinessOptions {
+  /** All clusters if absent. */
+  readonly cluster?: string;
+  /** How long a replica that was lost must have been hydrated. */
+  readonly stableForMs?: number;
+  /** How far an object may be behind what it reads. */
+  readonly maxLagMs?: number;
+}
 
-/** An object that is not hydrated on a replica. */
-export interface Late {
-  readonly objectId: GlobalId;
-  readonly name: string;
+const DEFAULT_STABLE_FOR_MS = 10_000;
+/** The tables' clock ticks once a second, and everything follows it. */
+const DEFAULT_MAX_LAG_MS = 1000;
+/** Right after a tick of the tables everything is one tick behind, for as long as it takes to follow. */
+const FOLLOW_MS = 250;
+
+/** `unstable`: hydrated, not for long enough after a loss. `lagging`: hydrated, too far behind what it reads. */
+export type MissingReason = BlockerReason | 'unstable' | 'lagging';
+
+/** An object that is not ready on a replica; without an object it is the replica itself. */
+export interface Missing {
+  readonly objectId: GlobalId | null;
+  readonly name: string | null;
   readonly clusterId: ClusterId;
   readonly replicaId: ReplicaId;
   /** The last stage that all workers reached. */
   readonly stage: LifecycleStage | null;
-  readonly reason: LateReason;
-  /** Microseconds since the epoch when the stage was reached; null before the first. */
+  readonly reason: MissingReason;
+  /** Microseconds since the epoch; null where nothing began. */
   readonly since: number | null;
-  /** The input that is furthest behind, by id; null where no input is. */
+  /** The object that it waits for. */
   readonly blockedBy: GlobalId | null;
+  readonly details: Blocker['details'];
 }
 
 export interface Readiness {
   readonly ready: boolean;
-  readonly missing: readonly Late[];
+  /** Empty exactly if ready. */
+  readonly missing: readonly Missing[];
+  /** Names of clusters that have no replica, and so keep nobody waiting. */
+  readonly clustersWithoutReplica: readonly string[];
 }
 
-/** Of one cluster, or of all. */
-export function readiness(env: Environment, cluster?: string): Readiness {
-  const clusters = [...env.catalog.clusters()].filter((c) => c.id !== SYSTEM_CLUSTER.id);
-  if (cluster !== undefined && !clusters.some((c) => c.name === cluster))
+interface Bounds {
+  readonly stableForMs: number;
+  readonly maxLagMs: number;
+}
+
+/** At this moment. */
+export function readiness(env: Environment, options: ReadinessOptions = {}): Readiness {
+  const { cluster, stableForMs = DEFAULT_STABLE_FOR_MS, maxLagMs = DEFAULT_MAX_LAG_MS } = options;
+  env.hydration.refresh();
+  if (cluster !== undefined && !isUserCluster(env, cluster))
     throw new SqlError('undefined_object', `unknown cluster '${cluster}'`);
-  const missing: Late[] = [];
-  for (const c of clusters) {
-    if (cluster !== undefined && c.name !== cluster) continue;
-    for (const r of c.replicas)
-      for (const item of maintainedItems(env, c.id)) {
-        const late = lateness(env, c.id, r, item);
-        if (late !== null) missing.push(late);
-      }
+  const missing: Missing[] = [];
+  const clustersWithoutReplica: string[] = [];
+  for (const c of env.hydration.clusters.values()) {
+    const name = env.catalog.clusterById(c.id)?.name;
+    if (name === undefined || (cluster !== undefined && name !== cluster)) continue;
+    if (c.replicas.size === 0) clustersWithoutReplica.push(name);
+    for (const [i, r] of [...c.replicas.values()].entries())
+      missing.push(...missingOn(env, c, { index: i, ...r }, { stableForMs, maxLagMs }));
   }
-  return { ready: missing.length === 0, missing };
+  return { ready: missing.length === 0, missing, clustersWithoutReplica };
 }
 
-/** Indexes and materialized views of users in a cluster. */
-function maintainedItems(env: Environment, clusterId: ClusterId): readonly CatalogItem[] {
-  const out: CatalogItem[] = [];
-  for (const { item, entity } of env.catalog.loadedItems())
-    if (entity?.clusterId === clusterId && (item.kind === 'index' || item.kind === 'materialized-view'))
-      out.push(item);
+function isUserCluster(env: Environment, name: string): boolean {
+  const c = env.catalog.cluster(name);
+  return c !== undefined && env.hydration.clusters.has(c.id);
+}
+
+function missingOn(
+  env: Environment,
+  c: ClusterState,
+  r: ReplicaState & { readonly index: number },
+  bounds: Bounds,
+): readonly Missing[] {
+  const base = { clusterId: c.id, replicaId: r.facts.id };
+  const none = { objectId: null, name: null, stage: null, blockedBy: null };
+  const out: Missing[] = [];
+  for (const o of c.objects.values()) {
+    const { blocker } = o.judged[r.index]!;
+    if (blocker === null || !keepsFromHydrated(blocker)) continue;
+    const { stage, reason, since, blockedBy, details } = blocker;
+    out.push({ ...base, objectId: o.id, name: nameOf(env, o.id), stage, reason, since, blockedBy, details });
+  }
+  if (out.length > 0) return out;
+  if (!r.facts.connected)
+    return [{ ...base, ...none, reason: 'replica_lost', since: r.facts.since, details: null }];
+  const leftMs = unstableForMs(env, r, bounds.stableForMs);
+  if (leftMs > 0) {
+    const details = { stable_for_ms: bounds.stableForMs, left_ms: Math.ceil(leftMs) };
+    return [
+      {
+        ...base,
+        ...none,
+        reason: 'unstable',
+        since: (env.options.clock.nowMs() - bounds.stableForMs + leftMs) * 1000,
+        details,
+      },
+    ];
+  }
+  for (const o of c.objects.values()) {
+    const { facts } = o.judged[r.index]!;
+    const lag = facts.sealed ? 0 : lagMs(env, { ...base, objectId: o.id });
+    if (lag <= bounds.maxLagMs) continue;
+    const details = { lag_ms: Math.round(lag), max_lag_ms: bounds.maxLagMs };
+    const { stage } = facts.life;
+    out.push({
+      ...base,
+      ...none,
+      objectId: o.id,
+      name: nameOf(env, o.id),
+      stage,
+      reason: 'lagging',
+      since: null,
+      details,
+    });
+  }
   return out;
 }
 
-function lateness(
-  env: Environment,
-  clusterId: ClusterId,
-  replica: { readonly id: ReplicaId; readonly workers: number },
-  item: CatalogItem,
-): Late | null {
-  const { collections } = env;
-  if (item.kind === 'materialized-view' && collections.has(item.id) && isEmpty(collections.upper(item.id)))
-    return null;
-  const instance = env.instance(clusterId);
-  const life = instance.lives.rollup(replica.id, item.id, replica.workers);
-  if (life.hydratedAt !== null) return null;
-  const connected = instance.replicas.some((r) => r.id === replica.id);
-  const blockedBy = life.startedAt === null ? instance.waitsFor(item.id) : null;
-  const reason: LateReason = !connected
-    ? 'replica_lost'
-    : instance.failure(item.id) !== undefined
-      ? 'failed'
-      : life.installedAt === null
-        ? 'installing'
-        : life.startedAt === null
-          ? 'waiting_for_inputs'
-          : 'computing';
-  return {
-    objectId: item.id,
-    name: item.name.item,
-    clusterId,
-    replicaId: replica.id,
-    stage: life.stage,
-    reason,
-    since: life.startedAt ?? life.installedAt,
-    blockedBy,
+const nameOf = (env: Environment, id: GlobalId): string | null => env.catalog.item(id)?.name.item ?? null;
+
+/** How much longer a replica that was lost must stay hydrated; 0 once it has, and for one that never was. */
+function unstableForMs(env: Environment, r: ReplicaState, stableForMs: number): number {
+  if (!r.lossSeen || r.hydratedSinceNs === null) return 0;
+  return Math.max(0, stableForMs - (env.options.clock.monotonicNs() - r.hydratedSinceNs) / 1e6);
+}
+
+export interface WaitOptions extends ReadinessOptions {
+  readonly timeoutMs?: number;
+  /** Ends the wait with what is missing then. */
+  readonly signal?: AbortSignal;
+}
+
+/** Once ready, or what is missing when time is up. Woken by what happens: nothing is asked again and again. */
+export async function awaitReadiness(env: Environment, options: WaitOptions): Promise<Readiness> {
+  const { timeoutMs, signal } = options;
+  const { timers } = env.options;
+  let expired = false;
+  let wake: () => void = () => undefined;
+  const onChange = (): void => wake();
+  // What moves: lives and the catalog; frontiers, for the lag.
+  const stops = [env.hydration.onChange(onChange), env.hydration.onProgress(onChange)];
+  signal?.addEventListener('abort', onChange);
+  const expire = (): void => {
+    expired = true;
+    wake();
   };
+  if (timeoutMs !== undefined) stops.push(timers.after(timeoutMs, expire));
+  try {
+    for (;;) {
+      const now = readiness(env, options);
+      if (now.ready || expired || signal?.aborted) return now;
+      const stable = Math.min(...now.missing.map((m) => Number(m.details?.['left_ms'] ?? Infinity)));
+      const cancel = stable < Infinity ? timers.after(stable, onChange) : undefined;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      cancel?.();
+    }
+  } finally {
+    for (const stop of stops) stop();
+    signal?.removeEventListener('abort', onChange);
+  }
+}
+
+/** As a probe wants it: at this moment, and what only follows a tick of the tables has the time to. */
+export async function probeReadiness(env: Environment, options: ReadinessOptions): Promise<Readiness> {
+  const now = readiness(env, options);
+  if (now.ready || now.missing.some((m) => m.reason !== 'lagging')) return now;
+  return awaitReadiness(env, { ...options, timeoutMs: FOLLOW_MS });
 }
 
 /** One line for people. */
-export function describeLate(l: Late): string {
-  const why = l.blockedBy === null ? '' : ` (waits for ${l.blockedBy})`;
-  return `${l.name} on replica ${l.replicaId}: ${l.stage ?? 'not installed'}, ${l.reason}${why}`;
+export function describeMissing(m: Missing): string {
+  const what = m.name === null ? `replica ${m.replicaId}` : `${m.name} on replica ${m.replicaId}`;
+  const stage = m.name === null ? '' : `${m.stage ?? 'not installed'}, `;
+  const why = m.blockedBy === null ? '' : ` (waits for ${m.blockedBy})`;
+  return `${what}: ${stage}${m.reason}${why}`;
 }

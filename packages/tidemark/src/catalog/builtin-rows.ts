@@ -2,14 +2,10 @@
  * Rows of the catalog tables, kept in step with what they are made of: what a source of rows emitted is remembered
  * and retracted verbatim when it changes or goes. A change is prepared first and takes effect when it is durable.
  */
+
+import type { BuiltinTable, RowSourceKind, RowSources } from './builtins/builtin-table.ts';
 import type { BuiltinRow } from './builtins/declare.ts';
-import {
-  BUILTIN_TABLES,
-  type BuiltinTable,
-  type BuiltinTableName,
-  type RowSourceKind,
-  type RowSources,
-} from './builtins/tables.ts';
+import { BUILTIN_TABLES, type BuiltinTableName } from './builtins/tables.ts';
 
 export interface BuiltinUpdate {
   readonly table: BuiltinTableName;

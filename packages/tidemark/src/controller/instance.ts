@@ -358,9 +358,23 @@ export class ComputeInstance {
     for (const id of [...this.#collections.keys()]) this.#compact(id);
   }
 
-  /** The input that holds a collection's start up. */
-  waitsFor(id: GlobalId): GlobalId | null {
-    return this.#scheduler.waitsFor(id);
+  /** What a collection reads and from when: how far each input is on one replica, where it is an index there. */
+  reading(
+    id: GlobalId,
+    replicaId: ReplicaId,
+  ): {
+    readonly asOf: number;
+    readonly inputs: readonly { readonly id: GlobalId; readonly frontier: Frontier }[];
+  } | null {
+    const c = this.#collections.get(id);
+    if (c === undefined) return null;
+    const inputs = [...c.imports.keys()].flatMap((input) => {
+      const own = this.#collections.get(input);
+      if (own !== undefined && own.kind !== 'materialized-view')
+        return [{ id: input, frontier: this.replicaFrontier(replicaId, input) }];
+      return this.#o.shards.has(input) ? [{ id: input, frontier: this.#o.shards.upper(input) }] : [];
+    });
+    return { asOf: c.asOf, inputs };
   }
 
   failure(id: GlobalId): SqlError | undefined {

@@ -23,13 +23,13 @@ test('the denominator is the number of workers, never of the rows that came', ()
   for (const [i, stage] of (['installed', 'started', 'hydrated'] as const).entries())
     say(lives, 0, stage, 10 + i);
   const none = { installedAt: null, startedAt: null, hydratedAt: null, writtenAt: null, stage: null };
-  assert.deepEqual(lives.rollup(R1, U1, 2), none, 'a busy worker installs late');
+  assert.partialDeepStrictEqual(lives.rollup(R1, U1, 2), none, 'a busy worker installs late');
   say(lives, 1, 'installed', 5);
-  assert.deepEqual(lives.rollup(R1, U1, 2), { ...none, installedAt: 5, stage: 'installed' });
+  assert.partialDeepStrictEqual(lives.rollup(R1, U1, 2), { ...none, installedAt: 5, stage: 'installed' });
   say(lives, 1, 'started', 30);
   say(lives, 1, 'hydrated', 40);
   const all = { installedAt: 5, startedAt: 11, hydratedAt: 40, writtenAt: null, stage: 'hydrated' };
-  assert.deepEqual(lives.rollup(R1, U1, 2), all, 'least, least, greatest');
+  assert.partialDeepStrictEqual(lives.rollup(R1, U1, 2), all, 'least, least, greatest');
 });
 
 test('written stands only beside hydrated, and never before it, though clocks differ', () => {

@@ -23,11 +23,32 @@ export interface LifeRollup {
   readonly installedAt: number | null;
   readonly startedAt: number | null;
   readonly hydratedAt: number | null;
+  /** Entered and left once hydrated, on one worker. */
+  readonly writeBlockedAt: number | null;
+  readonly writeUnblockedAt: number | null;
   /** At or after `hydratedAt`: workers' clocks differ, durable is never before computed. */
   readonly writtenAt: number | null;
   /** The last stage that all workers reached (a stage of object grain: that one did). */
   readonly stage: LifecycleStage | null;
+  /** How many workers reported it. */
+  readonly installedOn: number;
+  readonly hydratedOn: number;
+  readonly asOf: number | null;
 }
+
+/** Of what no worker has reported. */
+export const NO_LIFE: LifeRollup = {
+  installedAt: null,
+  startedAt: null,
+  hydratedAt: null,
+  writeBlockedAt: null,
+  writeUnblockedAt: null,
+  writtenAt: null,
+  stage: null,
+  installedOn: 0,
+  hydratedOn: 0,
+  asOf: null,
+};
 
 class Life {
   readonly events: LifecycleEvent[] = [];
@@ -54,16 +75,30 @@ class Life {
       this.events.find((e) => e.stage === stage)?.occurredAt ?? null;
     const written = once('written');
     const writtenAt = written === null || hydratedAt === null ? null : Math.max(written, hydratedAt);
+    const writeBlockedAt = hydratedAt && once('write_blocked');
+    const writeUnblockedAt = hydratedAt && once('write_unblocked');
     const reached: Record<LifecycleStage, number | null> = {
       installed: installedAt,
       started: startedAt,
       hydrated: hydratedAt,
-      write_blocked: hydratedAt && once('write_blocked'),
-      write_unblocked: hydratedAt && once('write_unblocked'),
+      write_blocked: writeBlockedAt,
+      write_unblocked: writeUnblockedAt,
       written: writtenAt,
     };
     const stage = STAGE_NAMES.findLast((s) => reached[s] !== null) ?? null;
-    return { installedAt, startedAt, hydratedAt, writtenAt, stage };
+    const on = (s: LifecycleStage): number => this.events.filter((e) => e.stage === s).length;
+    return {
+      installedAt,
+      startedAt,
+      hydratedAt,
+      writeBlockedAt,
+      writeUnblockedAt,
+      writtenAt,
+      stage,
+      installedOn: on('installed'),
+      hydratedOn: on('hydrated'),
+      asOf: this.events[0]?.asOf ?? null,
+    };
   }
 }
 
@@ -99,16 +134,7 @@ export class Lives {
   }
 
   rollup(replicaId: ReplicaId, id: GlobalId, workers: number): LifeRollup {
-    const life = this.#replicas.get(replicaId)?.get(id);
-    return (
-      life?.rollup(workers) ?? {
-        installedAt: null,
-        startedAt: null,
-        hydratedAt: null,
-        writtenAt: null,
-        stage: null,
-      }
-    );
+    return this.#replicas.get(replicaId)?.get(id)?.rollup(workers) ?? NO_LIFE;
   }
 
   /** Everything reported of living exports so far, in order of arrival per export. */

@@ -2,7 +2,7 @@
  * When a dataflow may start: an export is ready when every dependency is past the as-of and scheduled itself, so that
  * Schedules leave in dependency order. Logs and shards count as scheduled; transients are ready at once.
  */
-import { compareIds, type GlobalId } from '../base/ids.ts';
+import type { GlobalId } from '../base/ids.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Frontier } from '../time/timestamp.ts';
 import type { Collection } from './collection.ts';
@@ -58,24 +58,5 @@ export class Scheduler {
       } else if (shards.upper(id) <= c.asOf) return false;
     }
     return true;
-  }
-
-  /** The input that holds a collection's start up: the one furthest behind, then the least id; null if none does. */
-  waitsFor(id: GlobalId): GlobalId | null {
-    const { collections, shards } = this.#o;
-    const c = collections.get(id);
-    if (c === undefined) return null;
-    let worst: { readonly id: GlobalId; readonly frontier: Frontier } | null = null;
-    for (const input of c.imports.keys()) {
-      const frontier = collections.has(input) ? this.#o.frontier(input) : shards.upper(input);
-      if (frontier > c.asOf) continue;
-      if (
-        worst === null ||
-        frontier < worst.frontier ||
-        (frontier === worst.frontier && compareIds(input, worst.id) < 0)
-      )
-        worst = { id: input, frontier };
-    }
-    return worst?.id ?? null;
   }
 }

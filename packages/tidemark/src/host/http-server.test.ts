@@ -7,7 +7,10 @@ import { SqlError } from '../base/error.ts';
 import { createHttpApp, type HttpApp } from '../http/app.ts';
 import { type HttpServer, listenHttp } from './http-server.ts';
 
-const APP = createHttpApp({ readiness: async () => ({ ready: false, missing: [] }), logger: silentLogger });
+const APP = createHttpApp({
+  readiness: async () => ({ ready: false, missing: [], clustersWithoutReplica: [] }),
+  logger: silentLogger,
+});
 
 async function start(
   t: TestContext,

@@ -2,16 +2,24 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { silentLogger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
-import { createHttpApp, type HttpDeps, type MissingObject, type ReadinessQuery } from './app.ts';
+import {
+  createHttpApp,
+  type HttpDeps,
+  type MissingObject,
+  type Readiness,
+  type ReadinessQuery,
+} from './app.ts';
 
 const MISSING: MissingObject = {
   ...{ objectId: 'u1', name: 'orders_by_day', clusterId: 'u2', replicaId: 'u3', stage: 'started' },
-  ...{ reason: 'hydrating', since: '2026-11-29T10:00:00.000Z', blockedBy: null },
+  ...{ reason: 'hydrating', since: '2026-11-29T10:00:00.000Z', blockedBy: null, details: null },
 };
+
+const READY: Readiness = { ready: true, missing: [], clustersWithoutReplica: ['idle'] };
 
 async function get(path: string, deps: Partial<HttpDeps> = {}, method = 'GET') {
   const app = createHttpApp({
-    readiness: async () => ({ ready: true, missing: [] }),
+    readiness: async () => READY,
     logger: silentLogger,
     ...deps,
   });
@@ -32,8 +40,8 @@ describe('GET /api/livez', () => {
 
 describe('GET /api/readyz', () => {
   it('says that all is ready, or what is not', async () => {
-    assert.deepEqual(await get('/api/readyz'), { status: 200, body: { ready: true, missing: [] } });
-    const body = { ready: false, missing: [MISSING] };
+    assert.deepEqual(await get('/api/readyz'), { status: 200, body: READY });
+    const body = { ready: false, missing: [MISSING], clustersWithoutReplica: [] };
     assert.deepEqual(await get('/api/readyz', { readiness: async () => body }), { status: 503, body });
   });
 
@@ -42,7 +50,7 @@ describe('GET /api/readyz', () => {
     const deps = {
       readiness: async (query: ReadinessQuery) => {
         asked.push(query);
-        return { ready: true, missing: [] };
+        return READY;
       },
     };
     await get('/api/readyz', deps);

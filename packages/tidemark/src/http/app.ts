@@ -20,7 +20,7 @@ export interface ReadinessQuery {
   readonly maxLagMs?: number;
 }
 
-/** One object that is not ready on one replica: a row of `mz_hydration_blockers`. */
+/** One object that is not ready on one replica, or the replica itself: as a row of `mz_hydration_blockers`. */
 export interface MissingObject {
   readonly objectId: string | null;
   readonly name: string | null;
@@ -32,12 +32,15 @@ export interface MissingObject {
   /** ISO 8601. */
   readonly since: string | null;
   readonly blockedBy: string | null;
+  readonly details: Readonly<Record<string, string | number | null>> | null;
 }
 
 export interface Readiness {
   readonly ready: boolean;
   /** Empty exactly if ready. */
   readonly missing: readonly MissingObject[];
+  /** Names of clusters that have no replica, and so keep nobody waiting. */
+  readonly clustersWithoutReplica: readonly string[];
 }
 
 export interface HttpDeps {

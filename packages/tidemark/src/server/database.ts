@@ -9,7 +9,12 @@
 
 import type { Environment } from '../adapter/environment.ts';
 import { lifecycleEvents } from '../adapter/lifecycle-feed.ts';
-import { describeLate, type Late, readiness } from '../adapter/readiness.ts';
+import {
+  awaitReadiness,
+  describeMissing,
+  type Missing,
+  type ReadinessOptions,
+} from '../adapter/readiness.ts';
 import type { Result } from '../adapter/results.ts';
 import { Session } from '../adapter/session.ts';
 import type { Logger } from '../base/clock.ts';
@@ -63,10 +68,10 @@ export interface LifecycleEventInfo {
 /** What `ready` says when time is up. */
 export class NotReadyError extends Error {
   override readonly name = 'NotReadyError';
-  readonly missing: readonly Late[];
+  readonly missing: readonly Missing[];
 
-  constructor(missing: readonly Late[]) {
-    super(`not ready: ${missing.map(describeLate).join('; ')}`);
+  constructor(missing: readonly Missing[]) {
+    super(`not ready: ${missing.map(describeMissing).join('; ')}`);
     this.missing = missing;
   }
 }
@@ -146,37 +151,14 @@ export class Database {
     return run;
   }
 
-  /** Resolves when every replica (of the cluster) is hydrated; rejects with what is missing when time is up. */
-  async ready(options: { readonly cluster?: string; readonly timeoutMs?: number } = {}): Promise<void> {
-    const { env } = this.#opened;
-    const { timers } = env.options;
-    let wake: () => void = () => undefined;
-    const onChange = (): void => wake();
-    // An object that is dropped is not missing any more, and says so by no event of its own.
-    const stops = [env.clusters.onLifecycle(onChange), env.onCatalogChange(onChange)];
-    this.#ended.signal.addEventListener('abort', onChange);
-    let expired = false;
-    const cancel =
-      options.timeoutMs === undefined
-        ? undefined
-        : timers.after(options.timeoutMs, () => {
-            expired = true;
-            wake();
-          });
-    try {
-      for (;;) {
-        const { ready, missing } = readiness(env, options.cluster);
-        if (ready) return;
-        if (expired || this.#ended.signal.aborted) throw new NotReadyError(missing);
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    } finally {
-      cancel?.();
-      for (const stop of stops) stop();
-      this.#ended.signal.removeEventListener('abort', onChange);
-    }
+  /**
+   * Resolves when every replica (of the cluster) is hydrated, has been for `stableForMs` (10 s) if it was lost before, and is within
+   * `maxLagMs` (1 s) of what it reads; rejects with what is missing when time is up.
+   */
+  async ready(options: ReadinessOptions & { readonly timeoutMs?: number } = {}): Promise<void> {
+    const { signal } = this.#ended;
+    const { ready, missing } = await awaitReadiness(this.#opened.env, { ...options, signal });
+    if (!ready) throw new NotReadyError(missing);
   }
 
   /** Lifecycle events of users' objects: past ones of living objects first, then each new one. */

@@ -1,8 +1,8 @@
 /** The server: an environment, reached over the Postgres wire and HTTP. */
-import { readiness } from '../adapter/readiness.ts';
+import { probeReadiness } from '../adapter/readiness.ts';
 import { wireBackend } from '../adapter/wire-backend.ts';
 import type { Logger } from '../base/clock.ts';
-import { SqlError, unsupported } from '../base/error.ts';
+import { SqlError } from '../base/error.ts';
 import { listenHttp } from '../host/http-server.ts';
 import type { BoundAddress } from '../host/listen.ts';
 import { type OpenedEnvironment, openEnvironment } from '../host/open-environment.ts';
@@ -58,7 +58,7 @@ export async function startServer(o: ServerOptions): Promise<RunningServer> {
   try {
     const pg = await listenPg({ ...o.listen, backend: wireBackend(opened.env), auth, logger });
     closing.push(pg);
-    const app = createHttpApp({ readiness: async (query) => httpReadiness(opened, query), logger });
+    const app = createHttpApp({ readiness: (query) => httpReadiness(opened, query), logger });
     const http = await listenHttp({ ...o.http, app, logger });
     closing.push(http);
     return {
@@ -73,12 +73,10 @@ export async function startServer(o: ServerOptions): Promise<RunningServer> {
   }
 }
 
-function httpReadiness({ env }: OpenedEnvironment, query: ReadinessQuery): HttpReadiness {
-  if (query.stableForMs !== undefined) throw unsupported('stable_for');
-  if (query.maxLagMs !== undefined) throw unsupported('max_lag');
-  const { ready, missing } = readiness(env, query.cluster);
+async function httpReadiness({ env }: OpenedEnvironment, query: ReadinessQuery): Promise<HttpReadiness> {
+  const { missing, ...rest } = await probeReadiness(env, query);
   return {
-    ready,
+    ...rest,
     missing: missing.map((m) => ({
       ...m,
       since: m.since === null ? null : new Date(m.since / 1000).toISOString(),

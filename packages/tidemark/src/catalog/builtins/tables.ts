@@ -4,56 +4,13 @@
  */
 import { idClass } from '../../base/ids.ts';
 import { Interval } from '../../repr/interval.ts';
-import { type Datum, oidOf, TYPES, type TypeName, typeToString, typmodOf } from '../../repr/types.ts';
+import { type Datum, oidOf, TYPES, typeToString, typmodOf } from '../../repr/types.ts';
 import { type CatalogItem, isRelation } from '../catalog-reader.ts';
-import type {
-  ClusterEntity,
-  CommentEntity,
-  DatabaseEntity,
-  LoadedItem,
-  ReplicaEntity,
-  SchemaEntity,
-} from '../entities.ts';
-import { type BuiltinColumn, type BuiltinRow, columns, keyOf, type SystemSchema } from './declare.ts';
+import type { LoadedItem } from '../entities.ts';
+import { type BuiltinTable, table } from './builtin-table.ts';
+import { type BuiltinRow, columns } from './declare.ts';
 import { castRows, functionRows, operatorRows } from './engine-rows.ts';
-
-/** What rows are made of, by kind. */
-export interface RowSources {
-  readonly database: DatabaseEntity;
-  readonly schema: SchemaEntity;
-  readonly cluster: ClusterEntity;
-  readonly replica: ReplicaEntity;
-  readonly item: LoadedItem;
-  readonly comment: CommentEntity;
-  readonly type: TypeName;
-  /** Once, at start: what the engine itself is made of. */
-  readonly engine: null;
-}
-
-export type RowSourceKind = keyof RowSources;
-
-export interface BuiltinTable {
-  readonly schema: SystemSchema;
-  readonly name: string;
-  readonly number: number;
-  readonly oid: number;
-  readonly doc: string;
-  readonly columns: readonly BuiltinColumn[];
-  readonly keys: readonly (readonly number[])[];
-  readonly rows: { readonly [K in RowSourceKind]?: (source: RowSources[K]) => readonly BuiltinRow[] };
-  /** Written by a controller while the environment runs. */
-  readonly live: boolean;
-}
-
-type Spec = Omit<BuiltinTable, 'keys' | 'live' | 'rows' | 'schema'> & {
-  readonly schema?: SystemSchema;
-  readonly key?: readonly string[];
-  readonly rows?: BuiltinTable['rows'];
-};
-
-function table({ key, schema = 'mz_catalog', rows, ...rest }: Spec): BuiltinTable {
-  return { ...rest, schema, rows: rows ?? {}, keys: keyOf(rest.columns, key), live: rows === undefined };
-}
+import { HYDRATION_TABLES } from './hydration-tables.ts';
 
 const ofKind =
   (kind: CatalogItem['kind'], f: (l: LoadedItem) => readonly Datum[]) =>
@@ -437,6 +394,7 @@ export const BUILTIN_TABLES = [
     ),
     key: ['materialized_view_id'],
   }),
+  ...HYDRATION_TABLES,
 ] as const satisfies readonly BuiltinTable[];
 
 export type BuiltinTableName = (typeof BUILTIN_TABLES)[number]['name'];

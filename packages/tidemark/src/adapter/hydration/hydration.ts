@@ -1,0 +1,388 @@
+/**
+ * Where each index and materialized view of users stands on each replica: keeps the facts, the verdicts over them, and the
+ * relations that show both. It is told what happened, looks again at what that touches, and publishes what has changed.
+ *
+ * A verdict asked for (`refresh`, then `blockers`, `verdicts`) is of this moment; a change is published a turn later. An event costs
+ * the objects it touches and one pass over the objects of their cluster.
+ */
+import type { CancelTimer, Clock, Timers } from '../../base/clock.ts';
+import { type ClusterId, type GlobalId, idClass, type ReplicaId } from '../../base/ids.ts';
+import type { BuiltinRow } from '../../catalog/builtins/declare.ts';
+import type { CatalogState } from '../../catalog/catalog-state.ts';
+import type { Entity, ItemEntity } from '../../catalog/entities.ts';
+import type { ComputeInstance } from '../../controller/instance.ts';
+import { type LifecycleEvent, NO_LIFE } from '../../controller/lives.ts';
+import type { ShardCollections } from '../../storage/shard-collections.ts';
+import { isEmpty } from '../../time/timestamp.ts';
+import type { LiveChange } from '../live-rows.ts';
+import type { FailureFacts, InputFacts, Instant, ObjectFacts, ReplicaFacts } from './facts.ts';
+import { blockerRow, emptyClusterRow, replicaRow, sameRows, timestampsRow } from './rows.ts';
+import { blockerOf, type Judged, type ReplicaVerdict, replicaVerdict } from './verdicts.ts';
+
+/** What it stands on: the environment, for one. */
+export interface HydrationWorld {
+  readonly catalog: CatalogState;
+  readonly collections: ShardCollections;
+  readonly clusters: { readonly instances: ReadonlyMap<ClusterId, ComputeInstance> };
+  readonly options: { readonly clock: Clock; readonly timers: Timers };
+  setLive(changes: readonly LiveChange[]): void;
+}
+
+export interface ReplicaState {
+  facts: ReplicaFacts;
+  verdict: ReplicaVerdict | null;
+  /** This process saw it go, once at least. */
+  lossSeen: boolean;
+  /** By the monotonic clock; null while it is not hydrated. */
+  hydratedSinceNs: number | null;
+}
+
+export interface ClusterState {
+  readonly id: ClusterId;
+  readonly objects: Map<GlobalId, TrackedObject>;
+  readonly replicas: Map<ReplicaId, ReplicaState>;
+  withoutReplicaSince: Instant;
+}
+
+export interface TrackedObject {
+  readonly id: GlobalId;
+  readonly clusterId: ClusterId;
+  readonly writes: boolean;
+  readonly commandedAt: Instant;
+  /** One a replica; one alone where the cluster has none. */
+  judged: readonly Judged[];
+}
+
+export class Hydration {
+  readonly #world: HydrationWorld;
+  readonly clusters: Map<ClusterId, ClusterState> = new Map();
+  readonly #clusterOf = new Map<GlobalId, ClusterId>();
+  readonly #failures = new Map<GlobalId, FailureFacts>();
+  /** Failures that no retry heals. */
+  readonly #unmaintained = new Map<GlobalId, FailureFacts>();
+  /** Who waits for an input that is late. */
+  readonly #waiting = new Map<GlobalId, Set<GlobalId>>();
+  readonly #dirty = new Set<GlobalId>();
+  readonly #dirtyClusters = new Set<ClusterId>();
+  readonly #listeners = new Set<() => void>();
+  readonly #progressListeners = new Set<() => void>();
+  /** What is in the relations, by table and key. */
+  readonly #published = new Map<string, LiveChange>();
+  #cancel: CancelTimer | null = null;
+  #stopUppers: (() => void) | null = null;
+  #begun = false;
+  #closed = false;
+
+  constructor(world: HydrationWorld) {
+    this.#world = world;
+  }
+
+  /** Once the objects and replicas of the catalog are up. */
+  begin(): void {
+    this.#begun = true;
+    this.#syncClusters();
+    for (const e of this.#world.catalog.all('item')) this.#track(e);
+    this.#stopUppers = this.#world.collections.onUpper((id) => this.frontierMoved(id));
+    this.#later();
+  }
+
+  #now(): Instant {
+    return this.#world.options.clock.nowMs() * 1000;
+  }
+
+  // ---- What happens
+
+  catalogChanged(change: { readonly remove: readonly Entity[]; readonly put: readonly Entity[] }): void {
+    if (!this.#begun) return;
+    const kept = new Set(change.put.filter((e) => e.kind === 'item').map((e) => e.id));
+    for (const e of change.remove) if (e.kind === 'item' && !kept.has(e.id)) this.#forget(e.id);
+    const structural = (e: Entity): boolean => e.kind === 'cluster' || e.kind === 'replica';
+    if (change.remove.some(structural) || change.put.some(structural)) this.#syncClusters();
+    for (const e of change.put) if (e.kind === 'item') this.#track(e);
+    this.#later();
+  }
+
+  #syncClusters(): void {
+    const { catalog } = this.#world;
+    const live = new Set<ClusterId>();
+    for (const c of catalog.clusters()) {
+      if (idClass(c.id) !== 'user') continue;
+      live.add(c.id);
+      const state = this.#cluster(c.id);
+      const had = state.replicas.size > 0;
+      for (const r of c.replicas) this.#replica(state, r);
+      for (const id of [...state.replicas.keys()])
+        if (!c.replicas.some((r) => r.id === id)) state.replicas.delete(id);
+      if (had && state.replicas.size === 0) state.withoutReplicaSince = this.#now();
+      this.#touchCluster(c.id);
+    }
+    for (const id of [...this.clusters.keys()])
+      if (!live.has(id)) {
+        this.clusters.delete(id);
+        this.#dirtyClusters.add(id);
+      }
+  }
+
+  #cluster(id: ClusterId): ClusterState {
+    let c = this.clusters.get(id);
+    if (c === undefined) {
+      c = { id, objects: new Map(), replicas: new Map(), withoutReplicaSince: this.#now() };
+      this.clusters.set(id, c);
+    }
+    return c;
+  }
+
+  #replica(c: ClusterState, r: { readonly id: ReplicaId; readonly workers: number }): ReplicaState {
+    let state = c.replicas.get(r.id);
+    if (state === undefined) {
+      const connected = this.#isConnected(c.id, r.id);
+      const facts = { id: r.id, workers: r.workers, connected, since: this.#now(), lostBecause: null };
+      state = { facts, verdict: null, lossSeen: false, hydratedSinceNs: null };
+      c.replicas.set(r.id, state);
+    }
+    return state;
+  }
+
+  #isConnected(clusterId: ClusterId, replicaId: ReplicaId): boolean {
+    return this.#world.clusters.instances.get(clusterId)?.replicas.some((r) => r.id === replicaId) ?? false;
+  }
+
+  /** Connected, or lost for a reason. */
+  replicaStatus(clusterId: ClusterId, replicaId: ReplicaId, lostBecause: string | null): void {
+    const state = this.clusters.get(clusterId)?.replicas.get(replicaId);
+    if (state === undefined) return;
+    const connected = lostBecause === null;
+    state.facts = { ...state.facts, connected, since: this.#now(), lostBecause };
+    if (!connected) {
+      state.lossSeen = true;
+      state.hydratedSinceNs = null;
+    }
+    this.#touchCluster(clusterId);
+    this.#later();
+  }
+
+  #touchCluster(id: ClusterId): void {
+    this.#dirtyClusters.add(id);
+    for (const o of this.clusters.get(id)?.objects.keys() ?? []) this.#dirty.add(o);
+  }
+
+  lifecycle(e: LifecycleEvent): void {
+    this.#touch(e.objectId);
+  }
+
+  failed(id: GlobalId): void {
+    const failure = this.#instanceOf(id)?.failure(id);
+    if (failure !== undefined) this.#failures.set(id, { message: failure.message, since: this.#now() });
+    const clusterId = this.#clusterOf.get(id);
+    // What reads it has failed with it.
+    if (clusterId !== undefined) this.#touchCluster(clusterId);
+    this.#later();
+  }
+
+  /** It has no dataflow, and will have none in this life of the environment. */
+  cannotMaintain(id: GlobalId, message: string): void {
+    this.#unmaintained.set(id, { message, since: this.#now() });
+    this.#touch(id);
+  }
+
+  frontierMoved(id: GlobalId): void {
+    for (const f of [...this.#progressListeners]) f();
+    if (this.#waiting.size > 0) for (const o of this.#waiting.get(id) ?? []) this.#touch(o);
+    if (this.#clusterOf.has(id) && this.#world.collections.has(id))
+      if (isEmpty(this.#world.collections.upper(id))) this.#touch(id);
+  }
+
+  #touch(id: GlobalId): void {
+    if (!this.#clusterOf.has(id)) return;
+    this.#dirty.add(id);
+    this.#later();
+  }
+
+  #track(e: ItemEntity): void {
+    const kind = this.#world.catalog.item(e.id)?.kind;
+    if ((kind !== 'index' && kind !== 'materialized-view') || e.clusterId === undefined) return;
+    const c = this.#cluster(e.clusterId);
+    if (!c.objects.has(e.id)) {
+      const writes = kind === 'materialized-view';
+      c.objects.set(e.id, { id: e.id, clusterId: c.id, writes, commandedAt: this.#now(), judged: [] });
+      this.#clusterOf.set(e.id, c.id);
+    }
+    this.#dirty.add(e.id);
+  }
+
+  #forget(id: GlobalId): void {
+    const clusterId = this.#clusterOf.get(id);
+    if (clusterId === undefined) return;
+    this.clusters.get(clusterId)?.objects.delete(id);
+    this.#clusterOf.delete(id);
+    this.#failures.delete(id);
+    this.#unmaintained.delete(id);
+    this.#dirty.add(id);
+    this.#dirtyClusters.add(clusterId);
+  }
+
+  #instanceOf(id: GlobalId): ComputeInstance | undefined {
+    const clusterId = this.#clusterOf.get(id);
+    return clusterId === undefined ? undefined : this.#world.clusters.instances.get(clusterId);
+  }
+
+  // ---- Looking again
+
+  #later(): void {
+    if (!this.#begun || this.#closed || this.#cancel !== null) return;
+    this.#cancel = this.#world.options.timers.after(0, () => {
+      this.#cancel = null;
+      this.refresh();
+    });
+  }
+
+  /** Brings the verdicts to this moment. Cheap where nothing has happened. */
+  refresh(): void {
+    if (!this.#begun || this.#closed || (this.#dirty.size === 0 && this.#dirtyClusters.size === 0)) return;
+    const changes: LiveChange[] = [];
+    const publish = (change: LiveChange): void => {
+      const key = `${change.table}/${change.key}`;
+      if (sameRows(this.#published.get(key)?.rows ?? [], change.rows)) return;
+      if (change.rows.length === 0) this.#published.delete(key);
+      else this.#published.set(key, change);
+      changes.push(change);
+    };
+    const objects = [...this.#dirty];
+    this.#dirty.clear();
+    for (const id of objects) for (const change of this.#judge(id)) publish(change);
+    const clusters = [...this.#dirtyClusters];
+    this.#dirtyClusters.clear();
+    for (const id of clusters) for (const change of this.#judgeCluster(id)) publish(change);
+    if (changes.length > 0) this.#world.setLive(changes);
+    for (const f of [...this.#listeners]) f();
+  }
+
+  #judge(id: GlobalId): readonly LiveChange[] {
+    const clusterId = this.#clusterOf.get(id);
+    const cluster = clusterId === undefined ? undefined : this.clusters.get(clusterId);
+    const object = cluster?.objects.get(id);
+    for (const [input, waiting] of this.#waiting)
+      if (waiting.delete(id) && waiting.size === 0) this.#waiting.delete(input);
+    if (cluster !== undefined && object !== undefined) {
+      const replicas = cluster.replicas.size === 0 ? [null] : [...cluster.replicas.values()];
+      object.judged = replicas.map((r) => this.#judged(cluster, object, r?.facts ?? null));
+      this.#dirtyClusters.add(cluster.id);
+    }
+    const judged = object?.judged ?? [];
+    const rows = (of: (j: Judged) => BuiltinRow | null): readonly BuiltinRow[] =>
+      judged.map(of).filter((r) => r !== null);
+    return [
+      { table: 'mz_hydration_blockers', key: id, rows: rows(blockerRow) },
+      { table: 'mz_compute_hydration_timestamps', key: id, rows: rows(timestampsRow) },
+    ];
+  }
+
+  #judged(c: ClusterState, o: TrackedObject, replica: ReplicaFacts | null): Judged {
+    const { collections, clusters } = this.#world;
+    const instance = clusters.instances.get(c.id);
+    const present = replica?.connected === true && instance !== undefined;
+    const life = present ? instance.lives.rollup(replica.id, o.id, replica.workers) : NO_LIFE;
+    const before = o.judged.find((j) => j.facts.replica?.id === replica?.id);
+    const facts: ObjectFacts = {
+      objectId: o.id,
+      clusterId: c.id,
+      writes: o.writes,
+      sealed: o.writes && collections.has(o.id) && isEmpty(collections.upper(o.id)),
+      commandedAt: o.commandedAt,
+      replica,
+      withoutReplicaSince: c.withoutReplicaSince,
+      life,
+      lastStage: present ? life.stage : (before?.facts.lastStage ?? null),
+      lateInputs: present && life.hydratedAt === null ? this.#lateInputs(instance, o, replica.id) : [],
+      queue: null,
+      failure: this.#failureOf(o.id),
+      // The replica itself says so once it has computed what it may not write.
+      mayWrite: life.stage !== 'write_blocked',
+      replaces: null,
+    };
+    for (const i of facts.lateInputs) {
+      let waiting = this.#waiting.get(i.id);
+      if (waiting === undefined) this.#waiting.set(i.id, (waiting = new Set()));
+      waiting.add(o.id);
+    }
+    return { facts, blocker: blockerOf(facts) };
+  }
+
+  /** An index whose frontier here is past the as-of is hydrated here: its own as-of is no later. */
+  #lateInputs(instance: ComputeInstance, o: TrackedObject, replicaId: ReplicaId): readonly InputFacts[] {
+    const reading = instance.reading(o.id, replicaId);
+    if (reading === null) return [];
+    return reading.inputs.filter((i) => i.frontier <= reading.asOf);
+  }
+
+  #failureOf(id: GlobalId): FailureFacts | null {
+    const unmaintained = this.#unmaintained.get(id);
+    if (unmaintained !== undefined) return unmaintained;
+    const now = this.#instanceOf(id)?.failure(id);
+    if (now === undefined) {
+      this.#failures.delete(id);
+      return null;
+    }
+    let known = this.#failures.get(id);
+    if (known === undefined) this.#failures.set(id, (known = { message: now.message, since: this.#now() }));
+    return known;
+  }
+
+  #judgeCluster(id: ClusterId): readonly LiveChange[] {
+    const c = this.clusters.get(id);
+    const empty = c !== undefined && c.replicas.size === 0 && c.objects.size === 0;
+    const rows = c === undefined ? [] : this.#verdicts(c);
+    return [
+      {
+        table: 'mz_hydration_blockers',
+        key: `cluster ${id}`,
+        rows: empty ? [emptyClusterRow(id, c.withoutReplicaSince)] : [],
+      },
+      { table: 'mz_cluster_replica_hydration', key: id, rows },
+    ];
+  }
+
+  #verdicts(c: ClusterState): LiveChange['rows'] {
+    const objects = [...c.objects.values()];
+    if (c.replicas.size === 0)
+      return [
+        replicaRow(
+          c.id,
+          null,
+          replicaVerdict(
+            null,
+            objects.flatMap((o) => o.judged),
+          ),
+        ),
+      ];
+    return [...c.replicas.values()].map((r, i) => {
+      const verdict = replicaVerdict(
+        r.facts,
+        objects.flatMap((o) => o.judged[i] ?? []),
+      );
+      r.verdict = verdict;
+      r.hydratedSinceNs = verdict.hydrated
+        ? (r.hydratedSinceNs ?? this.#world.options.clock.monotonicNs())
+        : null;
+      return replicaRow(c.id, r.facts, verdict);
+    });
+  }
+
+  /** Called after each look again. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Called when a frontier has moved, of a shard or of an index. */
+  onProgress(listener: () => void): () => void {
+    this.#progressListeners.add(listener);
+    return () => this.#progressListeners.delete(listener);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel?.();
+    this.#stopUppers?.();
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Rows about the present, which controllers keep under keys of their own. They stand in the books at once, where one-off queries
+ * read them; the commit that brings them into the relation's shard follows: the first change after a quiet time is committed at once,
+ * later ones together. Each commit moves the clock of all tables and makes every view follow, so a thousand objects that hydrate must not
+ * cause a thousand. One that failed is made again until it is there.
+ */
+import type { Logger, Timers } from '../base/clock.ts';
+import { systemId } from '../base/ids.ts';
+import type { BuiltinRows, PreparedRows } from '../catalog/builtin-rows.ts';
+import { builtinShard } from '../catalog/builtins/builtins.ts';
+import type { BuiltinRow } from '../catalog/builtins/declare.ts';
+import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
+import { type Batch, consolidate } from '../repr/batch.ts';
+import { batchOf } from '../repr/rows.ts';
+import type { Row } from '../repr/types.ts';
+
+/** What stands under a key of a table from now on; no rows: it goes. */
+export interface LiveChange {
+  readonly table: BuiltinTableName;
+  readonly key: string;
+  readonly rows: readonly BuiltinRow[];
+}
+
+export interface LiveRowsOptions {
+  readonly rows: BuiltinRows;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  readonly write: (updates: ReadonlyMap<string, readonly Batch[]>) => Promise<unknown>;
+}
+
+/** Between two commits: five in a second add little to the tick of the tables. */
+const PAUSE_MS = 200;
+/** Before a commit that failed is made again. */
+const RETRY_MS = 1000;
+
+export class LiveRows {
+  readonly #o: LiveRowsOptions;
+  #pending: PreparedRows[] = [];
+  /** A commit is under way, or the pause after it. */
+  #busy = false;
+  #cancel: (() => void) | null = null;
+  #closed = false;
+
+  constructor(options: LiveRowsOptions) {
+    this.#o = options;
+  }
+
+  set(changes: readonly LiveChange[]): void {
+    if (this.#closed) return;
+    for (const { table, key, rows } of changes) {
+      const prepared = this.#o.rows.prepare(
+        `live/${table}/${key}`,
+        rows.map((row) => ({ table, row })),
+      );
+      if (prepared.updates.length === 0) continue;
+      prepared.commit();
+      this.#pending.push(prepared);
+    }
+    if (!this.#busy) this.#commit();
+  }
+
+  #commit(): void {
+    const updates = builtinUpdates(this.#pending);
+    this.#pending = [];
+    this.#busy = false;
+    if (updates.size === 0) return;
+    this.#busy = true;
+    this.#write(updates);
+  }
+
+  #write(updates: ReadonlyMap<string, readonly Batch[]>): void {
+    this.#o.write(updates).then(
+      () => this.#later(PAUSE_MS, () => this.#commit()),
+      (error: unknown) => {
+        if (this.#closed) return;
+        this.#o.logger.warn({ error }, 'catalog relations wait for their update');
+        this.#later(RETRY_MS, () => this.#write(updates));
+      },
+    );
+  }
+
+  #later(ms: number, f: () => void): void {
+    if (!this.#closed) this.#cancel = this.#o.timers.after(ms, f);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel?.();
+  }
+}
+
+export function commitAll(prepared: readonly PreparedRows[]): void {
+  for (const p of prepared) p.commit();
+}
+
+const TABLES = new Map(BUILTIN_TABLES.map((t) => [t.name as BuiltinTableName, t]));
+
+/** By shard; what came and went again in between is not in them. */
+export function builtinUpdates(prepared: readonly PreparedRows[]): ReadonlyMap<string, readonly Batch[]> {
+  const byTable = new Map<BuiltinTableName, { rows: Row[]; diffs: number[] }>();
+  for (const { updates } of prepared)
+    for (const u of updates) {
+      let t = byTable.get(u.table);
+      if (t === undefined) byTable.set(u.table, (t = { rows: [], diffs: [] }));
+      t.rows.push(u.row);
+      t.diffs.push(u.diff);
+    }
+  const out = new Map<string, readonly Batch[]>();
+  for (const [name, { rows, diffs }] of byTable) {
+    const table = TABLES.get(name)!;
+    const types = table.columns.map((c) => c.type);
+    const batch = consolidate(batchOf(types, rows, { diffs }));
+    if (batch.length > 0) out.set(builtinShard(systemId(table.number)), [batch]);
+  }
+  return out;
+}

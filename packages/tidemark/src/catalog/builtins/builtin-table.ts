@@ -1,0 +1,49 @@
+/** How a catalog table is declared: one literal, with how each kind of thing becomes rows of it. */
+import type { TypeName } from '../../repr/types.ts';
+import type {
+  ClusterEntity,
+  CommentEntity,
+  DatabaseEntity,
+  LoadedItem,
+  ReplicaEntity,
+  SchemaEntity,
+} from '../entities.ts';
+import { type BuiltinColumn, type BuiltinRow, keyOf, type SystemSchema } from './declare.ts';
+
+/** What rows are made of, by kind. */
+export interface RowSources {
+  readonly database: DatabaseEntity;
+  readonly schema: SchemaEntity;
+  readonly cluster: ClusterEntity;
+  readonly replica: ReplicaEntity;
+  readonly item: LoadedItem;
+  readonly comment: CommentEntity;
+  readonly type: TypeName;
+  /** Once, at start: what the engine itself is made of. */
+  readonly engine: null;
+}
+
+export type RowSourceKind = keyof RowSources;
+
+export interface BuiltinTable {
+  readonly schema: SystemSchema;
+  readonly name: string;
+  readonly number: number;
+  readonly oid: number;
+  readonly doc: string;
+  readonly columns: readonly BuiltinColumn[];
+  readonly keys: readonly (readonly number[])[];
+  readonly rows: { readonly [K in RowSourceKind]?: (source: RowSources[K]) => readonly BuiltinRow[] };
+  /** Written by a controller while the environment runs. */
+  readonly live: boolean;
+}
+
+type Spec = Omit<BuiltinTable, 'keys' | 'live' | 'rows' | 'schema'> & {
+  readonly schema?: SystemSchema;
+  readonly key?: readonly string[];
+  readonly rows?: BuiltinTable['rows'];
+};
+
+export function table({ key, schema = 'mz_catalog', rows, ...rest }: Spec): BuiltinTable {
+  return { ...rest, schema, rows: rows ?? {}, keys: keyOf(rest.columns, key), live: rows === undefined };
+}
