@@ -171,7 +171,6 @@ const UNSUPPORTED: readonly Case[] = [
   ["create cluster x replicas (r1 (size '1'), r2 (size '1'))", '0A000', /more than one replica/],
   ["create cluster replica quickstart.r2 size '1'", '0A000', /more than one replica/],
   ["create cluster x (size 'scale=2,workers=1')", '0A000', /scale/],
-  ['alter table t rename to u', '0A000', /ALTER TABLE/],
   ['alter table t owner to ada', '0A000', /OWNER/],
   ["alter cluster quickstart set (size '2')", '0A000', /ALTER CLUSTER/],
   ["alter system set timezone = 'UTC'", '0A000', /ALTER SYSTEM/],

@@ -72,6 +72,10 @@ export class CatalogState implements CatalogReader {
     return undefined;
   }
 
+  entities(): Iterable<Entity> {
+    return this.#entities.values();
+  }
+
   /** A schema by name: of the database, else a system one. */
   schema(name: string, database: string): SchemaEntity | undefined {
     const db = this.database(database);

@@ -2,6 +2,7 @@
 import { unsupported } from '../../base/error.ts';
 import type { AlterPlan, ClusterPlan, CreatePlan, Plan } from '../../plan/statement/plan.ts';
 import type { Environment } from '../environment.ts';
+import { alterNames } from './alter.ts';
 import { comment, createCluster, createClusterReplica, createDatabase, createSchema } from './clusters.ts';
 import {
   createIndex,
@@ -72,6 +73,8 @@ async function run(env: Environment, plan: DdlPlan, database: string, notify: No
     case 'alterRename':
     case 'alterSetSchema':
     case 'alterSwap':
+      await alterNames(env, plan, database);
+      return `ALTER ${plan.object.objectType.toUpperCase()}`;
     case 'alterSet':
     case 'alterReset':
     case 'alterApplyReplacement':
