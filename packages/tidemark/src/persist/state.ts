@@ -278,6 +278,24 @@ export function encodeState(s: ShardState, token: string): Uint8Array<ArrayBuffe
   return finish({ token, state }, tail);
 }
 
+/**
+ * The upper that an entry sets, without the state before it; null if it leaves the upper alone. For whoever tells others of
+ * moves: what it cannot read it leaves to the readers to report.
+ */
+export function upperSet(entry: Versioned): Frontier | null {
+  let json: EntryJson;
+  try {
+    const { buffer, byteOffset, length } = entry.value;
+    const end = HEAD + new DataView(buffer, byteOffset, length).getUint32(1, true);
+    json = JSON.parse(decoder.decode(entry.value.subarray(HEAD, end))) as EntryJson;
+  } catch {
+    return null;
+  }
+  if ('state' in json) return fromNullable(json.state.upper);
+  const last = json.changes.findLast((c) => c.op === 'upper' || c.op === 'append');
+  return last === undefined ? null : fromNullable(last['upper'] as number | null);
+}
+
 /** The state after the entry; `state` is null before the first. Throws on what no version of ours wrote. */
 export function applyEntry(state: ShardState | null, entry: Versioned, shardId: string): ShardState {
   const fail = (detail: string, cause?: unknown) =>
