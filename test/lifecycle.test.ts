@@ -214,6 +214,7 @@ test('R4: an error stream that is behind keeps an object from being hydrated', (
 
 test('R5, R6: written only when every worker has computed, though shard and owner are past the as-of', () =>
   watched({ workers: 4 }, async (_, t) => {
+    await t.exec('ALTER SYSTEM SET compute_hydration_concurrency = 8');
     await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2), (3)');
     const ids: GlobalId[] = [];
     for (let i = 0; i < 8; i++) {

@@ -8,6 +8,7 @@ import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { ClusterEntity, ReplicaEntity } from '../catalog/entities.ts';
+import { SETTINGS } from '../catalog/settings.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
 import { ComputeInstance } from '../controller/instance.ts';
 import type { LifecycleEvent } from '../controller/lives.ts';
@@ -59,6 +60,9 @@ export interface ClusterHost {
   setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void;
 }
 
+const hydrationConcurrency = (catalog: CatalogState): number =>
+  Number(catalog.setting('compute_hydration_concurrency') ?? SETTINGS.compute_hydration_concurrency.default);
+
 export class Clusters {
   readonly #host: ClusterHost;
   readonly #instances = new Map<ClusterId, ComputeInstance>();
@@ -81,17 +85,19 @@ export class Clusters {
 
   startCluster(clusterId: ClusterId): void {
     const { catalog, collections, hydration } = this.#host;
-    const { clock, logger, generation, start } = this.#host.options;
+    const { clock, timers, logger, generation, start } = this.#host.options;
     const instance = new ComputeInstance({
       clusterId,
       shards: collections,
       clock,
+      timers,
       logger,
       logging: catalog.logging(clusterId),
       tunables: { maxResultSize: 1 << 30 },
       generation,
       start,
       uuid: () => this.#host.uuid(),
+      hydrationConcurrency: () => hydrationConcurrency(catalog),
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
       onFrontier: (id) => hydration.frontierMoved(id),
       onFailed: (id, e) => {
@@ -151,6 +157,11 @@ export class Clusters {
     for (const r of replicas) await this.stopReplica(r.id);
     await this.#instances.get(clusterId)?.close();
     this.#instances.delete(clusterId);
+  }
+
+  /** Replicas that wait for slots look again. */
+  hydrationConcurrencyChanged(): void {
+    for (const i of this.#instances.values()) i.hydrationConcurrencyChanged();
   }
 
   /** Once a second. */

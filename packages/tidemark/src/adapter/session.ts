@@ -50,7 +50,8 @@ export class Session {
   constructor(options: SessionOptions) {
     this.#o = options;
     this.#env = options.env;
-    this.settings = new Settings(options.onSetting ?? (() => undefined));
+    const { catalog } = options.env;
+    this.settings = new Settings(options.onSetting ?? (() => undefined), (name) => catalog.setting(name));
     if (this.#env.catalog.database(options.database) !== undefined)
       this.settings.set('database', [options.database]);
   }
@@ -250,8 +251,6 @@ export class Session {
       case 'showVariable':
       case 'showAll':
       case 'discard':
-      case 'alterSystemSet':
-      case 'alterSystemReset':
         return this.#settingStatement(plan);
       case 'prepare':
         this.prepare(plan.name, plan.statement, plan.paramTypes);

@@ -1,5 +1,5 @@
 /** SET, RESET, SHOW, DISCARD as they concern settings, and transactions' modes, which are settings too. */
-import { SqlError, unsupported } from '../base/error.ts';
+import { SqlError } from '../base/error.ts';
 import type { Plan } from '../plan/statement.ts';
 import { type Result, SHOW_ALL, textBatch, textRows } from './results.ts';
 import type { Settings } from './settings.ts';
@@ -7,7 +7,7 @@ import type { Settings } from './settings.ts';
 export type SettingPlan = Extract<
   Plan,
   {
-    kind: 'set' | 'reset' | 'showVariable' | 'showAll' | 'discard' | 'alterSystemSet' | 'alterSystemReset';
+    kind: 'set' | 'reset' | 'showVariable' | 'showAll' | 'discard';
   }
 >;
 
@@ -31,9 +31,6 @@ export function settingStatement(settings: Settings, plan: SettingPlan): Result 
     case 'discard':
       if (plan.what === 'all') settings.resetAll();
       return { kind: 'command', tag: `DISCARD ${plan.what.toUpperCase()}` };
-    case 'alterSystemSet':
-    case 'alterSystemReset':
-      throw unsupported('ALTER SYSTEM');
   }
 }
 

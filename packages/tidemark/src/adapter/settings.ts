@@ -1,5 +1,5 @@
 /** The variables of one session: set, reset, and put back where a transaction that set them fails. */
-import { SqlError } from '../base/error.ts';
+import { SqlError, unsupported } from '../base/error.ts';
 import { SETTINGS, type Setting, type SettingName } from '../catalog/settings.ts';
 
 const TABLE: Readonly<Record<string, Setting>> = SETTINGS;
@@ -11,9 +11,15 @@ export class Settings {
   /** What the end of the transaction puts back, as SET LOCAL found it. */
   readonly #local = new Map<string, string | undefined>();
   readonly #onChange: (reportedName: string, value: string) => void;
+  readonly #ofSystem: (name: string) => string | undefined;
 
-  constructor(onChange: (reportedName: string, value: string) => void) {
+  /** `ofSystem`: what ALTER SYSTEM has set. */
+  constructor(
+    onChange: (reportedName: string, value: string) => void,
+    ofSystem: (name: string) => string | undefined = () => undefined,
+  ) {
     this.#onChange = onChange;
+    this.#ofSystem = ofSystem;
   }
 
   get(name: SettingName): string {
@@ -23,7 +29,7 @@ export class Settings {
   /** Undefined: there is no such variable. Names of extensions (with a dot) exist once they were set. */
   lookup(name: string): string | undefined {
     const key = name.toLowerCase();
-    return this.#values.get(key) ?? TABLE[key]?.default;
+    return this.#values.get(key) ?? this.#ofSystem(key) ?? TABLE[key]?.default;
   }
 
   list(name: SettingName): readonly string[] {
@@ -45,6 +51,10 @@ export class Settings {
       if (value === undefined || value === s.default) return;
       throw new SqlError('invalid_parameter_value', `parameter "${name}" cannot be changed`);
     }
+    if (s?.system === true)
+      throw new SqlError('invalid_parameter_value', `parameter "${name}" is the same for all sessions`, {
+        hint: `use ALTER SYSTEM SET ${key} = …`,
+      });
     if (options.local !== true) this.#local.delete(key);
     else if (!this.#local.has(key)) this.#local.set(key, this.#values.get(key));
     this.#put(key, value);
@@ -89,6 +99,20 @@ export class Settings {
     for (const [key, s] of Object.entries(TABLE))
       if (s.reported !== undefined) yield [s.reported, this.lookup(key)!];
   }
+}
+
+/** A value that ALTER SYSTEM gives. */
+export function systemValue(name: string, values: readonly string[]): string {
+  return canonical(name, systemSetting(name), values);
+}
+
+export function systemSetting(name: string): Setting {
+  const s = TABLE[name];
+  if (s === undefined)
+    throw new SqlError('undefined_object', `unrecognized configuration parameter "${name}"`);
+  if (s.system !== true)
+    throw unsupported(`ALTER SYSTEM of parameter "${name}"`, { hint: `SET ${name} in the session` });
+  return s;
 }
 
 function canonical(name: string, s: Setting | undefined, values: readonly string[]): string {

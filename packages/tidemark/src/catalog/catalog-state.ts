@@ -177,6 +177,11 @@ export class CatalogState implements CatalogReader {
     return LOG_NAMES.map((log) => logIndex(c, log));
   }
 
+  /** What ALTER SYSTEM has set; undefined: nothing, the default holds. */
+  setting(name: string): string | undefined {
+    return this.get('setting', name)?.value;
+  }
+
   // ---- Ids
 
   /** The next numbers of a sequence, and the entity that remembers it: it belongs into the same transaction. */

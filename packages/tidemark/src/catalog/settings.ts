@@ -15,6 +15,8 @@ export interface Setting {
   /** Several values are a list. */
   readonly list?: true;
   readonly readOnly?: true;
+  /** The same for all sessions, and durable: ALTER SYSTEM changes it. */
+  readonly system?: true;
   /** Clients are told (ParameterStatus), under this exact name. */
   readonly reported?: string;
 }
@@ -47,6 +49,14 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   d: 86_400_000,
 };
+
+function wholeNumber(name: string): (value: string) => string {
+  return (value) => {
+    if (!/^\s*\d{1,9}\s*$/.test(value))
+      throw new SqlError('invalid_parameter_value', `parameter "${name}" requires a whole number, 0 or more`);
+    return String(Number(value));
+  };
+}
 
 /** Milliseconds of `10s`, `500ms`, `1min`, or a bare number of milliseconds; 0 is no limit. */
 export function durationMs(name: string, value: string): number {
@@ -98,6 +108,12 @@ export const SETTINGS = {
   },
   cluster: { default: 'quickstart', doc: 'where queries run' },
   cluster_replica: { default: '', doc: 'the replica that queries of the cluster run on' },
+  compute_hydration_concurrency: {
+    default: '4',
+    doc: 'how many objects of a cluster hydrate at once on each replica; 0 pauses hydration',
+    system: true,
+    check: wholeNumber('compute_hydration_concurrency'),
+  },
   database: { default: 'tidemark', doc: 'where names are looked up' },
   datestyle: {
     default: 'ISO, MDY',

@@ -1,6 +1,6 @@
 /** What the controller keeps of one export of its cluster, the same for all replicas. */
 import type { SqlError } from '../base/error.ts';
-import type { GlobalId } from '../base/ids.ts';
+import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import type { SinkExport } from '../compute/protocol.ts';
 import type { Hold, HoldSet } from '../time/hold-set.ts';
 import type { Frontier } from '../time/timestamp.ts';
@@ -12,6 +12,10 @@ export interface Collection {
   readonly kind: CollectionKind;
   readonly transient: boolean;
   readonly asOf: number;
+  /** The only replica that has it; undefined: all do. */
+  readonly replicaId: ReplicaId | undefined;
+  /** Indexes that it reads through their traces. */
+  readonly indexImports: readonly GlobalId[];
   /** Holds of readers: importers, peeks. */
   readonly holds: HoldSet;
   /** Own holds on what the dataflow reads. */
@@ -19,7 +23,7 @@ export interface Collection {
   /** What was last allowed to compact. */
   since: Frontier;
   scheduled: boolean;
-  /** Why it will not go on. */
+  /** Why it will never go on, on any replica. */
   failure: SqlError | undefined;
   /** The catalog's drop came; the export lives until its last importer is gone. */
   dropped: boolean;

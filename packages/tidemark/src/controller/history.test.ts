@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { ReplicaId } from '../base/ids.ts';
 import type { Command } from '../compute/protocol.ts';
 import { EMPTY } from '../time/timestamp.ts';
 import { CommandHistory } from './history.ts';
 import { dataflow, gid } from './instance.fixture.ts';
+
+const R = 'r' as ReplicaId;
 
 const compact = (id: string, frontier: number): Command => ({
   kind: 'allowCompaction',
@@ -20,7 +23,7 @@ const create = (id: string): Command => ({
 function replayed(commands: readonly Command[]): Command[] {
   const h = new CommandHistory();
   for (const c of commands) h.record(c);
-  return [...h.replay()];
+  return [...h.replay(R)];
 }
 
 test('a replica learns everything first and then starts: the order of replay', () => {
@@ -96,19 +99,19 @@ test('what was dropped is gone without a trace, whatever came between', () => {
               : { kind: 'allowWrites', id: gid(id) },
         );
       h.record(compact('u2', EMPTY));
-      for (const c of h.replay()) assert.ok(!JSON.stringify(c).includes('"u2"'));
+      for (const c of h.replay(R)) assert.ok(!JSON.stringify(c).includes('"u2"'));
       for (const id of ['u1', 'u3']) h.record(compact(id, EMPTY));
       assert.equal(h.size, 0);
-      assert.deepEqual([...h.replay()], []);
+      assert.deepEqual([...h.replay(R)], []);
     }),
   );
 });
 
-test('peeks are repeated as long as nobody has their answer', () => {
+test('a dataflow of one replica is told to no other', () => {
   const h = new CommandHistory();
-  const peek = { kind: 'peek', uuid: 'p1' } as Command;
-  h.record(peek);
-  assert.deepEqual([...h.replay()], [peek]);
-  h.record({ kind: 'cancelPeek', uuid: 'p1' });
-  assert.deepEqual([...h.replay()], []);
+  h.record(create('u1'), 'r1' as ReplicaId);
+  h.record(schedule('u1'));
+  h.record(compact('u1', 12));
+  assert.equal([...h.replay('r1' as ReplicaId)].length, 3);
+  assert.deepEqual([...h.replay('r2' as ReplicaId)], []);
 });

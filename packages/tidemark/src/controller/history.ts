@@ -1,11 +1,11 @@
 /**
  * The commands that bring a new or reconnected replica to the present: reduced to what still matters. A dataflow's as-of is
  * the join of what its exports were allowed to compact to; what was dropped is gone; permission to write has folded
- * into the dataflow's flag. Replay order: hello, instance, configuration, dataflows, schedules, peeks,
- * compactions, initialization complete: a replica learns its whole work at once and then starts in waves.
+ * into the dataflow's flag. Replay order: hello, instance, configuration, dataflows, schedules, compactions,
+ * initialization complete: a replica learns its whole work at once and then starts in waves.
  */
-import type { GlobalId } from '../base/ids.ts';
-import type { Command, DataflowDescription, PeekCommand, SinkExport, Tunables } from '../compute/protocol.ts';
+import type { GlobalId, ReplicaId } from '../base/ids.ts';
+import type { Command, DataflowDescription, SinkExport, Tunables } from '../compute/protocol.ts';
 import type { StartReason } from '../introspection/lifecycle.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
 
@@ -30,10 +30,12 @@ export class CommandHistory {
   readonly #compaction = new Map<GlobalId, Frontier>();
   readonly #schedules = new Map<GlobalId, StartReason>();
   readonly #writable = new Set<GlobalId>();
-  readonly #peeks = new Map<string, PeekCommand>();
+  /** Dataflows that only one replica has. */
+  readonly #targets = new Map<DataflowDescription, ReplicaId>();
   #initialized = false;
 
-  record(command: Command): void {
+  /** `replicaId`: of a dataflow that only this replica has. */
+  record(command: Command, replicaId?: ReplicaId): void {
     switch (command.kind) {
       case 'hello':
         this.#hello = command;
@@ -46,6 +48,7 @@ export class CommandHistory {
         break;
       case 'createDataflow':
         this.#dataflows.add(command.dataflow);
+        if (replicaId !== undefined) this.#targets.set(command.dataflow, replicaId);
         for (const id of exportIds(command.dataflow)) this.#byExport.set(id, command.dataflow);
         break;
       case 'schedule':
@@ -57,20 +60,14 @@ export class CommandHistory {
       case 'allowCompaction':
         this.#compact(command.id, command.frontier);
         break;
+      // A read is one replica's, and ends or moves with it.
       case 'peek':
-        this.#peeks.set(command.uuid, command);
-        break;
       case 'cancelPeek':
-        this.peekDone(command.uuid);
         break;
       case 'initializationComplete':
         this.#initialized = true;
         break;
     }
-  }
-
-  peekDone(uuid: string): void {
-    this.#peeks.delete(uuid);
   }
 
   #compact(id: GlobalId, frontier: Frontier): void {
@@ -84,25 +81,43 @@ export class CommandHistory {
     const dataflow = this.#byExport.get(id);
     if (dataflow === undefined) return;
     this.#byExport.delete(id);
-    if (!exportIds(dataflow).some((e) => this.#byExport.has(e))) this.#dataflows.delete(dataflow);
+    if (exportIds(dataflow).some((e) => this.#byExport.has(e))) return;
+    this.#dataflows.delete(dataflow);
+    this.#targets.delete(dataflow);
   }
 
-  /** Commands kept about dataflows and peeks, which end; those about logs stay. For what is left behind. */
+  /** Commands kept about dataflows, which end; those about logs stay. For what is left behind. */
   get size(): number {
     const compactions = [...this.#compaction.keys()].filter((id) => this.#byExport.has(id)).length;
-    return this.#dataflows.size + this.#schedules.size + compactions + this.#peeks.size;
+    return this.#dataflows.size + this.#schedules.size + compactions;
   }
 
-  *replay(): Iterable<Command> {
+  *replay(replicaId: ReplicaId): Iterable<Command> {
     if (this.#hello !== undefined) yield this.#hello;
     if (this.#instance !== undefined) yield this.#instance;
     if (Object.keys(this.#tunables).length > 0)
       yield { kind: 'updateConfiguration', tunables: this.#tunables };
-    for (const d of this.#dataflows) yield { kind: 'createDataflow', dataflow: this.#reduced(d) };
-    for (const [id, waitedOn] of this.#schedules) yield { kind: 'schedule', id, waitedOn };
-    yield* this.#peeks.values();
-    for (const [id, frontier] of this.#compaction) yield { kind: 'allowCompaction', id, frontier };
+    const has = (id: GlobalId): boolean => {
+      const dataflow = this.#byExport.get(id);
+      const target = dataflow === undefined ? undefined : this.#targets.get(dataflow);
+      return target === undefined || target === replicaId;
+    };
+    yield* this.#dataflowsWith(has);
     if (this.#initialized) yield { kind: 'initializationComplete' };
+  }
+
+  /** Creates these exports anew, in the order of their creation. */
+  restart(ids: ReadonlySet<GlobalId>): Iterable<Command> {
+    return this.#dataflowsWith((id) => ids.has(id));
+  }
+
+  *#dataflowsWith(has: (id: GlobalId) => boolean): Iterable<Command> {
+    for (const d of this.#dataflows)
+      if (exportIds(d).some((id) => this.#byExport.get(id) === d && has(id)))
+        yield { kind: 'createDataflow', dataflow: this.#reduced(d) };
+    for (const [id, waitedOn] of this.#schedules) if (has(id)) yield { kind: 'schedule', id, waitedOn };
+    for (const [id, frontier] of this.#compaction)
+      if (has(id)) yield { kind: 'allowCompaction', id, frontier };
   }
 
   #reduced(d: DataflowDescription): DataflowDescription {

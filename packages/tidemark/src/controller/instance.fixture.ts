@@ -1,7 +1,8 @@
 /** For the tests of this folder: descriptions, shards whose frontiers the test sets, and a replica that only writes down. */
-import { silentLogger } from '../base/clock.ts';
+import { type CancelTimer, silentLogger, type Timers } from '../base/clock.ts';
 import type { ClusterId, GlobalId } from '../base/ids.ts';
 import type { Command, DataflowDescription, ReplicaConnection, Response } from '../compute/protocol.ts';
+import type { LifecycleStage } from '../introspection/lifecycle.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
@@ -93,10 +94,28 @@ export class FakeReplica implements ReplicaConnection {
   async close(): Promise<void> {
     this.isClosed = true;
   }
-  /** Every worker reports the frontier. */
-  report(id: string, write: Frontier): void {
+  /** Every worker reports the frontier, and that it is hydrated once that is past the as-of. */
+  report(id: string, write: Frontier, asOf = 10): void {
     for (let worker = 0; worker < this.workers; worker++)
       this.onResponse({ kind: 'frontiers', worker, id: gid(id), write, input: write, output: write });
+    if (write > asOf) this.stage(id, 'hydrated', asOf);
+  }
+  /** Every worker has passed the stage. */
+  stage(id: string, stage: LifecycleStage, asOf = 10): void {
+    for (let worker = 0; worker < this.workers; worker++)
+      this.onResponse({
+        kind: 'lifecycle',
+        worker,
+        id: gid(id),
+        stage,
+        occurredAt: 1,
+        reason: null,
+        asOf,
+      });
+  }
+  fail(id: string, message: string): void {
+    for (let worker = 0; worker < this.workers; worker++)
+      this.onResponse({ kind: 'failed', worker, id: gid(id), code: 'io_error', message });
   }
   /** Commands since the last call, as text. */
   said(): string[] {
@@ -119,8 +138,30 @@ export class FakeReplica implements ReplicaConnection {
   }
 }
 
+/** Timers that the test lets ring, in their order. */
+export class FakeTimers implements Timers {
+  readonly #pending = new Set<{ readonly delayMs: number; readonly f: () => void }>();
+
+  after(delayMs: number, f: () => void): CancelTimer {
+    const timer = { delayMs, f };
+    this.#pending.add(timer);
+    return () => this.#pending.delete(timer);
+  }
+  get delays(): readonly number[] {
+    return [...this.#pending].map((t) => t.delayMs);
+  }
+  ring(): void {
+    const due = [...this.#pending];
+    this.#pending.clear();
+    for (const t of due) t.f();
+  }
+}
+
 export interface Fixture {
   readonly instance: ComputeInstance;
+  readonly timers: FakeTimers;
+  /** Objects that may hydrate at once. */
+  readonly limit: { slots: number };
   readonly shards: FakeShards;
   readonly clock: { ms: number };
   readonly lost: string[];
@@ -130,6 +171,8 @@ export interface Fixture {
 export function newInstance(logs: readonly string[] = []): Fixture {
   const shards = new FakeShards();
   const clock = { ms: 100_000 };
+  const timers = new FakeTimers();
+  const limit = { slots: 1000 };
   const lost: string[] = [];
   const failed: string[] = [];
   let uuids = 0;
@@ -147,8 +190,10 @@ export function newInstance(logs: readonly string[] = []): Fixture {
     generation: 1,
     start: 1,
     uuid: () => `p${++uuids}`,
+    timers,
+    hydrationConcurrency: () => limit.slots,
     onReplicaLost: (_, reason) => lost.push(reason),
     onFailed: (id) => failed.push(id),
   });
-  return { instance, shards, clock, lost, failed };
+  return { instance, shards, clock, timers, limit, lost, failed };
 }

@@ -50,6 +50,7 @@ test('a frontier counts when every worker has reported it', () => {
   assert.deepEqual(replica.said(), []);
   replica.onResponse({ kind: 'frontiers', worker: 1, id: gid('i1'), write: EMPTY });
   assert.equal(instance.writeFrontier(gid('i1')), 40, 'a worker that does not own it says empty');
+  replica.stage('i1', 'hydrated');
   assert.deepEqual(replica.said(), ['schedule i2']);
 });
 
@@ -86,13 +87,16 @@ test('an index compacts a second behind the lesser of its upper and now, never p
 });
 
 test('a view keeps its inputs one step below what is durable, and lets them go when it is sealed', () => {
-  const { instance, shards } = withReplica();
+  const { instance, shards, replica } = withReplica();
   shards.move('t1', 50);
   shards.move('u1', 0);
   instance.createDataflow(dataflow('u1', ['t1'], { view: true }));
   instance.maintain();
   assert.equal(shards.held('t1'), 10);
   shards.move('u1', 41);
+  instance.maintain();
+  assert.equal(shards.held('t1'), 10, 'another wrote it: what this replica has read it has not said');
+  replica.report('u1', 45);
   instance.maintain();
   assert.equal(shards.held('t1'), 40);
   shards.move('u1', EMPTY);

@@ -4,13 +4,12 @@
  * the present from the command history. It does no I/O: commands go out through connections, time comes in.
  */
 import { assert } from '../base/assert.ts';
-import type { Clock, Logger } from '../base/clock.ts';
+import type { Clock, Logger, Timers } from '../base/clock.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type {
   Command,
   DataflowDescription,
-  PeekCommand,
   ReplicaConnection,
   Response,
   Tunables,
@@ -22,9 +21,12 @@ import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier, MIN_TIME, meet } from '../time/timestamp.ts';
 import type { Collection } from './collection.ts';
+import { type EpisodeFailure, Failures, maintains } from './failures.ts';
 import { CommandHistory, exportIds, exportsOf } from './history.ts';
+import type { Queued } from './limiter.ts';
 import { Lives } from './lives.ts';
-import { canceled, GoneError, Peeks } from './peeks.ts';
+import { GoneError } from './peeks.ts';
+import { type PeekOptions, Reads } from './reads.ts';
 import { Replica } from './replica.ts';
 import { Scheduler } from './scheduler.ts';
 
@@ -35,6 +37,7 @@ export interface InstanceOptions {
   readonly clusterId: ClusterId;
   readonly shards: ShardCollections;
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly logger: Logger;
   readonly logging: LoggingConfig;
   readonly tunables: Tunables;
@@ -42,17 +45,14 @@ export interface InstanceOptions {
   /** Number of this start of the environment. */
   readonly start: number;
   readonly uuid: () => string;
+  /** How many objects may hydrate at once on each replica, read at each step; the system cluster's are not counted. */
+  readonly hydrationConcurrency: () => number;
   /** A replica ended by itself; its peeks have failed already. */
   readonly onReplicaLost: (replicaId: ReplicaId, reason: string) => void;
-  /** A dataflow ended on a host error. */
-  readonly onFailed?: (id: GlobalId, error: { code: string; message: string }) => void;
+  /** A dataflow ended on a host error on a replica: an episode that is over. Another one begins after a pause. */
+  readonly onFailed?: (id: GlobalId, error: { code: string; message: string }, replicaId: ReplicaId) => void;
   /** A collection's frontier moved. */
   readonly onFrontier?: (id: GlobalId, write: Frontier) => void;
-}
-
-export interface PeekOptions extends Omit<PeekCommand, 'kind' | 'uuid'> {
-  readonly replicaId?: ReplicaId;
-  readonly signal?: AbortSignal;
 }
 
 export class ComputeInstance {
@@ -62,8 +62,9 @@ export class ComputeInstance {
   readonly #history = new CommandHistory();
   readonly #replicas = new Map<ReplicaId, Replica>();
   readonly #collections = new Map<GlobalId, Collection>();
-  readonly #peeks = new Peeks();
+  readonly #reads: Reads;
   readonly #scheduler: Scheduler;
+  readonly #failures: Failures;
   readonly #stopUppers: () => void;
 
   constructor(options: InstanceOptions) {
@@ -73,8 +74,23 @@ export class ComputeInstance {
       collections: this.#collections,
       shards: options.shards,
       frontier: (id) => this.writeFrontier(id),
-      onReady: (c) => this.#send({ kind: 'schedule', id: c.id, waitedOn: 'inputs_available' }),
+      onReady: (c) => this.#sendOf(c, { kind: 'schedule', id: c.id, waitedOn: 'inputs_available' }),
       onInputDropped: (c) => this.#fail(c, inputDropped()),
+    });
+    this.#failures = new Failures({
+      collections: this.#collections,
+      replicas: this.#replicas,
+      timers: options.timers,
+      nowMs: () => options.clock.nowMs(),
+      rebuild: (r, ids) => this.#rebuild(r, ids),
+    });
+    this.#reads = new Reads({
+      collections: this.#collections,
+      replicas: this.#replicas,
+      uuid: options.uuid,
+      failure: (id) => this.failure(id),
+      hold: ({ target, timestamp }) =>
+        target.kind === 'index' ? this.hold(target.id, timestamp) : options.shards.hold(target.id, timestamp),
     });
     this.#stopUppers = options.shards.onUpper(() => this.#scheduler.step());
     this.#send({
@@ -94,6 +110,8 @@ export class ComputeInstance {
           kind: 'log',
           transient: false,
           asOf: MIN_TIME,
+          replicaId: undefined,
+          indexImports: [],
           imports: new Map(),
           scheduled: true,
         }),
@@ -102,9 +120,7 @@ export class ComputeInstance {
     this.#send({ kind: 'initializationComplete' });
   }
 
-  #collection(
-    c: Pick<Collection, 'id' | 'kind' | 'transient' | 'asOf' | 'imports' | 'scheduled'>,
-  ): Collection {
+  #collection(c: Omit<Collection, 'holds' | 'since' | 'failure' | 'dropped'>): Collection {
     return {
       ...c,
       holds: new HoldSet(() => this.#compact(c.id)),
@@ -116,7 +132,13 @@ export class ComputeInstance {
 
   #send(command: Command): void {
     this.#history.record(command);
-    for (const r of this.#replicas.values()) r.connection.send(command);
+    for (const r of this.#replicas.values()) r.send(command);
+  }
+
+  /** To those replicas that have the collection. */
+  #sendOf(c: Collection, command: Command): void {
+    this.#history.record(command, c.replicaId);
+    for (const r of this.#replicas.values()) if (maintains(r, c)) r.send(command);
   }
 
   // ---- Replicas
@@ -127,7 +149,14 @@ export class ComputeInstance {
 
   addReplica(id: ReplicaId, connection: ReplicaConnection): void {
     assert(!this.#replicas.has(id), `replica ${id} is added once`);
-    const replica = new Replica(id, connection);
+    const { clock, hydrationConcurrency } = this.#o;
+    const isSystem = this.clusterId.startsWith('s');
+    const replica = new Replica({
+      id,
+      connection,
+      nowMs: () => clock.nowMs(),
+      capacity: isSystem ? undefined : hydrationConcurrency,
+    });
     this.#replicas.set(id, replica);
     connection.onResponse = (r) => {
       // Responses of a connection that was replaced are of an earlier life.
@@ -138,10 +167,7 @@ export class ComputeInstance {
       this.#forgetReplica(id, () => new SqlError('system_error', `replica ${id} was lost: ${reason}`));
       this.#o.onReplicaLost(id, reason);
     };
-    // What ended on a host error is built anew.
-    for (const c of this.#collections.values()) c.failure = undefined;
-    // A read is one replica's; when that is lost the read has failed.
-    for (const command of this.#history.replay()) if (command.kind !== 'peek') connection.send(command);
+    for (const command of this.#history.replay(id)) replica.send(command);
   }
 
   async removeReplica(id: ReplicaId): Promise<void> {
@@ -157,41 +183,78 @@ export class ComputeInstance {
   #forgetReplica(id: ReplicaId, error: () => Error): void {
     this.#replicas.delete(id);
     this.lives.forgetReplica(id);
-    for (const uuid of this.#peeks.failAll((p) => p.replicaId === id, error)) this.#history.peekDone(uuid);
+    this.#failures.forgetReplica(id);
+    this.#reads.leave(id, error);
   }
 
   #receive(replica: Replica, r: Response): void {
+    // Of an episode that is over.
+    if (!replica.receive(r)) return;
     switch (r.kind) {
       case 'frontiers':
-        if (!this.#collections.has(r.id)) return;
-        replica.receive(r);
-        this.#frontierMoved(r.id);
+        if (this.#collections.has(r.id)) this.#frontierMoved(r.id);
         return;
       case 'lifecycle':
+        if (r.stage === 'hydrated' && replica.isHydrated(r.id)) this.#failures.hydrated(replica, r.id);
         // A dropped index may go on for its importers; to readers its life ended with its drop.
         if (this.#collections.get(r.id)?.dropped === false) this.lives.receive(replica.id, r);
         return;
       case 'peekResponse':
-        if (this.#peeks.receive(replica.id, r)) this.#history.peekDone(r.uuid);
+        this.#reads.receive(replica, r);
         return;
       case 'failed':
-        this.#failed(r.id, r);
+        this.#failed(replica, r.id, r);
         return;
       case 'status':
         this.#o.logger.info({ replica: replica.id, worker: r.worker }, r.message);
         return;
-      case 'hello':
+      default:
         return;
     }
   }
 
-  /** A dataflow ended on a host error: whoever reads it is told, now and later. */
-  #failed(id: GlobalId, e: { readonly code: string; readonly message: string }): void {
+  // ---- Failures
+
+  /** A dataflow ended on a host error: whoever reads it elsewhere goes on there, others are told. */
+  #failed(replica: Replica, id: GlobalId, e: { readonly code: string; readonly message: string }): void {
     const c = this.#collections.get(id);
     if (c === undefined) return;
     if (this.#scheduler.readsDropped(c)) return this.#fail(c, inputDropped());
-    this.#fail(c, new SqlError(e.code as ErrorCode, e.message));
-    this.#o.onFailed?.(id, e);
+    // A sealed output is complete whatever becomes of its dataflow; and another worker may have said it.
+    if (this.#isSealed(c) || replica.failures.has(id)) return;
+    const error = new SqlError(e.code as ErrorCode, e.message);
+    const down = new Set(this.#failures.add(replica, id, error));
+    this.#reads.leave(replica.id, () => error, down);
+    this.#tellReaders();
+    this.#o.onFailed?.(id, e, replica.id);
+  }
+
+  /** Queries that would wait for ever. What is maintained waits: it goes on when that which it reads does. */
+  #tellReaders(): void {
+    for (const [c, failure] of this.#failures.all()) {
+      if (c.transient) this.#fail(c, failure);
+      else this.#reads.endTarget(c.id, () => failure);
+    }
+  }
+
+  /** Another episode on a replica: dropped in the reverse order of their creation, then created again. */
+  #rebuild(replica: Replica, ids: readonly GlobalId[]): void {
+    for (const id of [...ids].reverse()) {
+      replica.send({ kind: 'allowCompaction', id, frontier: EMPTY });
+      this.lives.endEpisode(replica.id, id);
+      replica.restart(id);
+    }
+    for (const command of this.#history.restart(new Set(ids))) replica.send(command);
+  }
+
+  /** Why readers of it would wait for ever. */
+  failure(id: GlobalId): SqlError | undefined {
+    return this.#failures.of(id);
+  }
+
+  /** How its last episode on a replica ended, as long as no later one is hydrated. */
+  episodeFailure(replicaId: ReplicaId, id: GlobalId): EpisodeFailure | undefined {
+    return this.#failures.onReplica(replicaId, id);
   }
 
   /**
@@ -200,22 +263,14 @@ export class ComputeInstance {
    */
   inputFailed(id: GlobalId, failure: SqlError): void {
     for (const c of this.#collections.values()) if (c.transient && c.imports.has(id)) this.#fail(c, failure);
-    for (const uuid of this.#peeks.failAll(
-      (p) => p.command.target.id === id,
-      () => failure,
-    ))
-      this.cancel(uuid);
+    this.#reads.endTarget(id, () => failure);
   }
 
   /** With everything that is built over it: it would wait for ever. */
   #fail(c: Collection, failure: SqlError): void {
     if (c.failure !== undefined) return;
     c.failure = failure;
-    for (const uuid of this.#peeks.failAll(
-      (p) => p.command.target.id === c.id,
-      () => failure,
-    ))
-      this.cancel(uuid);
+    this.#reads.endTarget(c.id, () => failure);
     for (const d of this.#collections.values()) if (d.imports.has(c.id)) this.#fail(d, failure);
   }
 
@@ -257,14 +312,18 @@ export class ComputeInstance {
     return c.holds.acquire(t);
   }
 
-  /** Creates it, holds its imports at the as-of, and schedules it as soon as its inputs are there. */
-  createDataflow(dataflow: DataflowDescription): void {
+  /**
+   * Creates it, holds its imports at the as-of, and schedules it as soon as its inputs are there. `replicaId`: on that replica
+   * alone.
+   */
+  createDataflow(dataflow: DataflowDescription, replicaId?: ReplicaId): void {
     const { asOf } = dataflow;
     const holds = (): Map<GlobalId, Hold> =>
       new Map([
         ...dataflow.shardImports.map((i) => [i.id, this.#o.shards.hold(i.id, asOf)] as const),
         ...dataflow.indexImports.map((i) => [i.id, this.hold(i.id, i.frozenAt ?? asOf)] as const),
       ]);
+    const indexImports = dataflow.indexImports.map((i) => i.id);
     for (const { id, kind } of exportsOf(dataflow)) {
       assert(!this.#collections.has(id), `export ${id} is created once`);
       const c = this.#collection({
@@ -272,16 +331,16 @@ export class ComputeInstance {
         kind,
         transient: id.startsWith('t'),
         asOf,
+        replicaId,
+        indexImports,
         imports: holds(),
         scheduled: false,
       });
       this.#collections.set(id, c);
+      this.#failures.created(c);
     }
-    this.#send({ kind: 'createDataflow', dataflow });
-    const failure = [...dataflow.shardImports, ...dataflow.indexImports]
-      .map((i) => this.failure(i.id))
-      .find((f) => f !== undefined);
-    if (failure !== undefined) for (const id of exportIds(dataflow)) this.#fail(this.#get(id), failure);
+    this.#sendOf(this.#get(exportIds(dataflow)[0]!), { kind: 'createDataflow', dataflow });
+    this.#tellReaders();
     this.#scheduler.step();
   }
 
@@ -299,15 +358,15 @@ export class ComputeInstance {
       if (c === undefined || c.dropped) continue;
       c.dropped = true;
       this.lives.forget(id);
-      const gone = () => new GoneError(`the object that was read (${id})`);
-      for (const uuid of this.#peeks.failAll((p) => p.command.target.id === id, gone)) this.cancel(uuid);
+      this.#reads.endTarget(id, () => new GoneError(`the object that was read (${id})`));
       this.#compact(id);
     }
   }
 
   #end(c: Collection): void {
     this.#collections.delete(c.id);
-    this.#send({ kind: 'allowCompaction', id: c.id, frontier: EMPTY });
+    this.#sendOf(c, { kind: 'allowCompaction', id: c.id, frontier: EMPTY });
+    this.#failures.forget(c.id);
     for (const r of this.#replicas.values()) r.forget(c.id);
     for (const h of c.imports.values()) h.release();
   }
@@ -321,24 +380,34 @@ export class ComputeInstance {
       return;
     }
     if (c.transient) return;
-    const upper = this.writeFrontier(id);
-    // A view with a refresh schedule is complete beyond what its inputs are: it would begin anew in the future.
-    const policy =
-      c.kind === 'materialized-view'
-        ? upper === EMPTY
-          ? EMPTY
-          : meet(upper, this.#inputFrontier(c)) - 1
-        : Math.min(upper, this.#o.clock.nowMs()) - COMPACTION_LAG_MS;
-    const since = Math.floor(meet(policy, c.holds.least));
-    if (since === EMPTY) {
-      // A sealed view needs its inputs no more; keeping the holds would pin their compaction for ever.
-      for (const h of c.imports.values()) h.release();
-      return;
+    const since = Math.floor(meet(this.#policy(c), c.holds.least));
+    if (since !== EMPTY && since > c.since) {
+      c.since = since;
+      this.#sendOf(c, { kind: 'allowCompaction', id, frontier: since });
     }
-    if (since <= c.since) return;
-    c.since = since;
-    this.#send({ kind: 'allowCompaction', id, frontier: since });
-    for (const h of c.imports.values()) if (h.since < since) h.downgrade(since);
+    // A sealed view needs its inputs no more; keeping the holds would pin their compaction for ever.
+    const read = since === EMPTY ? [] : this.#goingOn(c).map((r) => r.input(id) - 1);
+    const needed = Math.min(since === EMPTY ? EMPTY : c.since, ...read);
+    for (const h of c.imports.values()) if (h.since < needed) h.downgrade(needed);
+  }
+
+  /**
+   * How far it may compact as far as itself goes. What is served is the furthest that any replica has got; what may be forgotten is what
+   * none of them needs: the slowest one's dataflow still reads its inputs from where it is.
+   */
+  #policy(c: Collection): Frontier {
+    if (this.#isSealed(c)) return EMPTY;
+    // A view with a refresh schedule is complete beyond what its inputs are: it would begin anew in the future.
+    if (c.kind === 'materialized-view') return meet(this.#o.shards.upper(c.id), this.#inputFrontier(c)) - 1;
+    const uppers = this.#goingOn(c).map((r) => r.write(c.id));
+    return (
+      Math.min(...(uppers.length === 0 ? [MIN_TIME] : uppers), this.#o.clock.nowMs()) - COMPACTION_LAG_MS
+    );
+  }
+
+  /** The replicas where it goes on: what is lost or failed on one is created again at the then since. */
+  #goingOn(c: Collection): readonly Replica[] {
+    return this.replicas.filter((r) => maintains(r, c) && !r.failures.has(c.id));
   }
 
   #inputFrontier(c: Collection): Frontier {
@@ -346,6 +415,10 @@ export class ComputeInstance {
     for (const id of c.imports.keys())
       f = meet(f, this.#collections.has(id) ? this.writeFrontier(id) : this.#o.shards.upper(id));
     return f;
+  }
+
+  #isSealed(c: Collection): boolean {
+    return c.kind === 'materialized-view' && this.#o.shards.upper(c.id) === EMPTY;
   }
 
   #frontierMoved(id: GlobalId): void {
@@ -377,42 +450,19 @@ export class ComputeInstance {
     return { asOf: c.asOf, inputs };
   }
 
-  failure(id: GlobalId): SqlError | undefined {
-    return this.#collections.get(id)?.failure;
+  /** Why a replica has not been told to start it; undefined: it has, or the inputs are not there. */
+  queued(replicaId: ReplicaId, id: GlobalId): Queued | undefined {
+    return this.#replicas.get(replicaId)?.queued(id);
   }
 
-  // ---- Peeks
+  /** `hydrationConcurrency` has changed. */
+  hydrationConcurrencyChanged(): void {
+    for (const r of this.#replicas.values()) r.step();
+  }
 
   /** Rows with multiplicities as diffs, finished. The target stays held at the timestamp meanwhile. */
-  async peek(options: PeekOptions): Promise<Batch> {
-    const { replicaId, signal, ...request } = options;
-    if (signal?.aborted) throw canceled();
-    const replica = replicaId === undefined ? this.replicas[0] : this.#replicas.get(replicaId);
-    if (replica === undefined) throw noReplica(replicaId);
-    const command: PeekCommand = { kind: 'peek', uuid: this.#o.uuid(), ...request };
-    const { target, timestamp } = command;
-    const { failure } = this.#collections.get(target.id) ?? {};
-    if (failure !== undefined) throw failure;
-    const hold =
-      target.kind === 'index' ? this.hold(target.id, timestamp) : this.#o.shards.hold(target.id, timestamp);
-    const rows = this.#peeks.start(command, replica.id, replica.workers);
-    const onAbort = () => {
-      this.#peeks.fail(command.uuid, canceled());
-      this.cancel(command.uuid);
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
-    try {
-      this.#history.record(command);
-      replica.connection.send(command);
-      return await rows;
-    } finally {
-      signal?.removeEventListener('abort', onAbort);
-      hold.release();
-    }
-  }
-
-  cancel(uuid: string): void {
-    this.#send({ kind: 'cancelPeek', uuid });
+  peek(options: PeekOptions): Promise<Batch> {
+    return this.#reads.peek(options);
   }
 
   // ---- End
@@ -420,7 +470,7 @@ export class ComputeInstance {
   /** What is left: for tests and for the teardown check. */
   get live(): { collections: number; peeks: number; history: number } {
     const own = [...this.#collections.values()].filter((c) => c.kind !== 'log').length;
-    return { collections: own, peeks: this.#peeks.size, history: this.#history.size };
+    return { collections: own, peeks: this.#reads.size, history: this.#history.size };
   }
 
   async close(): Promise<void> {
@@ -432,13 +482,3 @@ export class ComputeInstance {
 }
 
 const inputDropped = (): SqlError => new GoneError('a relation that it reads');
-
-function noReplica(wanted: ReplicaId | undefined): SqlError {
-  if (wanted !== undefined)
-    return new SqlError('object_not_in_prerequisite_state', `replica ${wanted} is not connected`, {
-      hint: 'a lost replica is started again; mz_internal.mz_cluster_replica_statuses tells when it is back',
-    });
-  return new SqlError('object_not_in_prerequisite_state', 'the cluster has no replica to run the query on', {
-    hint: 'use CREATE CLUSTER REPLICA to add one',
-  });
-}

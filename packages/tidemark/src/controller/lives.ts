@@ -128,6 +128,11 @@ export class Lives {
     for (const objects of this.#replicas.values()) objects.delete(id);
   }
 
+  /** Its episode on one replica ended; another one begins. */
+  endEpisode(replicaId: ReplicaId, id: GlobalId): void {
+    this.#replicas.get(replicaId)?.delete(id);
+  }
+
   /** The replica died or was dropped: what its workers knew is of a previous life. */
   forgetReplica(replicaId: ReplicaId): void {
     this.#replicas.delete(replicaId);

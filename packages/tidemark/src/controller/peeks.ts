@@ -1,6 +1,7 @@
 /**
  * Peeks under way: each is sent to every worker of one replica, and its answer is put together from theirs. Every peek
- * ends exactly once: with rows, with an error, cancelled, or because its target or replica went.
+ * ends exactly once: with rows, with an error, cancelled, or because its target or replica went. One that may run anywhere moves
+ * to another replica when its own is lost, and begins anew there.
  */
 
 import { assert } from '../base/assert.ts';
@@ -11,9 +12,21 @@ import type { PeekCommand, PeekResponse } from '../compute/protocol.ts';
 import { type Batch, concatBatches, emptyBatch } from '../repr/batch.ts';
 import { kindOf } from '../repr/types.ts';
 
-interface PendingPeek {
+/** Where a peek runs. */
+interface PeekReplica {
+  readonly id: ReplicaId;
+  readonly workers: number;
+}
+
+export interface RunningPeek {
   readonly command: PeekCommand;
   readonly replicaId: ReplicaId;
+  /** Whether another replica may answer it. */
+  readonly movable: boolean;
+}
+
+interface PendingPeek extends RunningPeek {
+  replicaId: ReplicaId;
   readonly workersLeft: Set<number>;
   readonly parts: Batch[];
   error: SqlError | undefined;
@@ -28,13 +41,13 @@ export class Peeks {
     return this.#pending.size;
   }
 
-  start(command: PeekCommand, replicaId: ReplicaId, workers: number): Promise<Batch> {
+  start(command: PeekCommand, replica: PeekReplica, movable: boolean): Promise<Batch> {
     const { promise, resolve, reject } = Promise.withResolvers<Batch>();
-    const workersLeft = new Set(Array.from({ length: workers }, (_, i) => i));
     this.#pending.set(command.uuid, {
       command,
-      replicaId,
-      workersLeft,
+      replicaId: replica.id,
+      movable,
+      workersLeft: workersOf(replica),
       parts: [],
       error: undefined,
       resolve,
@@ -73,6 +86,21 @@ export class Peeks {
     return true;
   }
 
+  /** Begins anew on another replica; what the first one said is forgotten. */
+  move(uuid: string, replica: PeekReplica): void {
+    const peek = this.#pending.get(uuid);
+    assert(peek !== undefined, `peek ${uuid} is under way`);
+    peek.replicaId = replica.id;
+    peek.workersLeft.clear();
+    for (const w of workersOf(replica)) peek.workersLeft.add(w);
+    peek.parts.length = 0;
+    peek.error = undefined;
+  }
+
+  matching(which: (p: RunningPeek) => boolean): readonly RunningPeek[] {
+    return [...this.#pending.values()].filter(which);
+  }
+
   fail(uuid: string, error: Error): void {
     const peek = this.#pending.get(uuid);
     if (peek === undefined) return;
@@ -81,15 +109,14 @@ export class Peeks {
   }
 
   /** Ends every peek that the filter names; gives their uuids. */
-  failAll(
-    which: (p: { command: PeekCommand; replicaId: ReplicaId }) => boolean,
-    error: () => Error,
-  ): string[] {
-    const uuids = [...this.#pending].filter(([, p]) => which(p)).map(([uuid]) => uuid);
+  failAll(which: (p: RunningPeek) => boolean, error: () => Error): string[] {
+    const uuids = this.matching(which).map((p) => p.command.uuid);
     for (const uuid of uuids) this.fail(uuid, error());
     return uuids;
   }
 }
+
+const workersOf = (r: PeekReplica): Set<number> => new Set(Array.from({ length: r.workers }, (_, i) => i));
 
 /** What was read went: an index, or what a dataflow reads. Whether the relation itself went is the catalog's to tell. */
 export class GoneError extends SqlError {

@@ -3,6 +3,7 @@ import { unsupported } from '../../base/error.ts';
 import type { AlterPlan, ClusterPlan, CreatePlan, Plan } from '../../plan/statement/plan.ts';
 import type { Environment } from '../environment.ts';
 import { alterNames } from './alter.ts';
+import { alterSystem } from './alter-system.ts';
 import { comment, createCluster, createClusterReplica, createDatabase, createSchema } from './clusters.ts';
 import {
   createIndex,
@@ -18,7 +19,10 @@ export type DdlPlan =
   | CreatePlan
   | ClusterPlan
   | AlterPlan
-  | Extract<Plan, { kind: 'createSchema' | 'createDatabase' | 'drop' | 'comment' }>;
+  | Extract<
+      Plan,
+      { kind: 'createSchema' | 'createDatabase' | 'drop' | 'comment' | 'alterSystemSet' | 'alterSystemReset' }
+    >;
 
 export function executeDdl(
   env: Environment,
@@ -64,6 +68,10 @@ async function run(env: Environment, plan: DdlPlan, database: string, notify: No
     case 'comment':
       await comment(env, plan);
       return 'COMMENT';
+    case 'alterSystemSet':
+    case 'alterSystemReset':
+      await alterSystem(env, plan);
+      return 'ALTER SYSTEM';
     case 'createSink':
       throw unsupported('CREATE SINK');
     case 'createConnection':

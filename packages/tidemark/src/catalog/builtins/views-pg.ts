@@ -13,7 +13,7 @@ function settingRows(): string {
   const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`;
   return Object.entries<Setting>(SETTINGS)
     .map(([name, s]) => {
-      const context = s.readOnly ? 'internal' : 'user';
+      const context = s.readOnly ? 'internal' : s.system ? 'sighup' : 'user';
       return `(${quote(name)}, current_setting(${quote(name)}), ${quote(s.doc)}, ${quote(context)}, ${quote(s.default)})`;
     })
     .join(', ');

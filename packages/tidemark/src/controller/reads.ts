@@ -1,0 +1,124 @@
+/**
+ * Reads of this cluster: which replica answers, what is held meanwhile, and how each read ends. One that may run anywhere goes to the
+ * replica that answers soonest, and to another when that one is lost or its dataflow fails there.
+ */
+import { SqlError } from '../base/error.ts';
+import type { GlobalId, ReplicaId } from '../base/ids.ts';
+import type { PeekCommand, PeekResponse } from '../compute/protocol.ts';
+import type { Batch } from '../repr/batch.ts';
+import type { Hold } from '../time/hold-set.ts';
+import type { Collection } from './collection.ts';
+import { maintains } from './failures.ts';
+import { canceled, Peeks, type RunningPeek } from './peeks.ts';
+import type { Replica } from './replica.ts';
+
+export interface PeekOptions extends Omit<PeekCommand, 'kind' | 'uuid'> {
+  /** Where it must run; undefined: wherever the answer is nearest, and elsewhere when that replica is lost. */
+  readonly replicaId?: ReplicaId | undefined;
+  readonly signal?: AbortSignal;
+}
+
+export interface ReadsOptions {
+  readonly collections: ReadonlyMap<GlobalId, Collection>;
+  readonly replicas: ReadonlyMap<ReplicaId, Replica>;
+  readonly uuid: () => string;
+  /** Why whoever reads the collection would wait for ever. */
+  readonly failure: (id: GlobalId) => SqlError | undefined;
+  /** Keeps the target readable. */
+  readonly hold: (command: PeekCommand) => Hold;
+}
+
+export class Reads {
+  readonly #o: ReadsOptions;
+  readonly #peeks = new Peeks();
+
+  constructor(options: ReadsOptions) {
+    this.#o = options;
+  }
+
+  get size(): number {
+    return this.#peeks.size;
+  }
+
+  /** Rows with multiplicities as diffs, finished. */
+  async peek(options: PeekOptions): Promise<Batch> {
+    const { replicaId, signal, ...request } = options;
+    if (signal?.aborted) throw canceled();
+    const command: PeekCommand = { kind: 'peek', uuid: this.#o.uuid(), ...request };
+    const failure = this.#o.failure(command.target.id);
+    if (failure !== undefined) throw failure;
+    const replica = replicaId === undefined ? this.#nearest(command) : this.#o.replicas.get(replicaId);
+    if (replica === undefined) throw noReplica(replicaId);
+    const failedHere = replica.failures.get(command.target.id);
+    if (failedHere !== undefined) throw failedHere;
+    const hold = this.#o.hold(command);
+    const rows = this.#peeks.start(command, replica, replicaId === undefined);
+    const onAbort = () => {
+      this.#peeks.fail(command.uuid, canceled());
+      this.#cancel(command.uuid);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      replica.send(command);
+      return await rows;
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      hold.release();
+    }
+  }
+
+  /** The replica that answers soonest: one that is there, else one that is hydrated, else any where it has not failed. */
+  #nearest({ target, timestamp }: PeekCommand): Replica | undefined {
+    const c = this.#o.collections.get(target.id);
+    const rank = (r: Replica): number => {
+      if (target.kind === 'shard' || c === undefined) return 0;
+      if (!maintains(r, c) || r.failures.has(c.id)) return -1;
+      return r.write(c.id) > timestamp ? 2 : r.isHydrated(c.id) ? 1 : 0;
+    };
+    let nearest: Replica | undefined;
+    let highest = -1;
+    for (const replica of this.#o.replicas.values()) {
+      const here = rank(replica);
+      if (here <= highest) continue;
+      nearest = replica;
+      highest = here;
+    }
+    return nearest;
+  }
+
+  receive(replica: Replica, r: PeekResponse): void {
+    this.#peeks.receive(replica.id, r);
+  }
+
+  /** What is read went, or will not go on anywhere. */
+  endTarget(id: GlobalId, error: () => Error): void {
+    for (const uuid of this.#peeks.failAll((p) => p.command.target.id === id, error)) this.#cancel(uuid);
+  }
+
+  /** A replica is gone, or `targets` on it: reads that may move begin anew elsewhere, the others end. */
+  leave(replicaId: ReplicaId, error: () => Error, targets?: ReadonlySet<GlobalId>): void {
+    const leaves = (p: RunningPeek): boolean =>
+      p.replicaId === replicaId && (targets === undefined || targets.has(p.command.target.id));
+    for (const { command, movable } of this.#peeks.matching(leaves)) {
+      const { uuid } = command;
+      const other = movable ? this.#nearest(command) : undefined;
+      this.#o.replicas.get(replicaId)?.send({ kind: 'cancelPeek', uuid });
+      if (other === undefined) this.#peeks.fail(uuid, error());
+      else {
+        this.#peeks.move(uuid, other);
+        other.send(command);
+      }
+    }
+  }
+
+  #cancel(uuid: string): void {
+    for (const r of this.#o.replicas.values()) r.send({ kind: 'cancelPeek', uuid });
+  }
+}
+
+function noReplica(wanted: ReplicaId | undefined): SqlError {
+  const message = wanted === undefined ? 'no replica of the cluster is' : `replica ${wanted} is not`;
+  return new SqlError('object_not_in_prerequisite_state', `${message} connected`, {
+    hint: 'a lost replica is started again; mz_internal.mz_cluster_replica_statuses tells when it is back',
+  });
+}
