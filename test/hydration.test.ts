@@ -1,0 +1,408 @@
+/** Why is it not ready: blockers, rollups and readiness, in the simulator, one fault a test. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { awaitReadiness, describeMissing, readiness } from '../packages/tidemark/src/adapter/readiness.ts';
+import type { Command } from '../packages/tidemark/src/compute/protocol.ts';
+import type { TestEnvironment, TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
+import { openWatched } from './support/watched.ts';
+
+type Options = Parameters<typeof openWatched>[0];
+
+async function watched(options: Options, body: (t: TestEnvironment) => Promise<void>): Promise<void> {
+  const w = await openWatched(options);
+  await body(w.t);
+  await w.finish();
+}
+
+const WORKERS = [1, 2, 4] as const;
+
+const blockers = (t: TestEnvironment, where = 'true'): Promise<readonly TestRow[]> =>
+  t.query(`SELECT o.name, b.replica_id, b.stage, b.reason, b.since, w.name AS blocked_by, b.details
+    FROM mz_internal.mz_hydration_blockers b LEFT JOIN mz_catalog.mz_objects o ON o.id = b.object_id
+      LEFT JOIN mz_catalog.mz_objects w ON w.id = b.blocked_by
+    WHERE ${where} ORDER BY o.id`);
+
+const short = (rows: readonly TestRow[]): unknown[] =>
+  rows.map((r) => [r['name'], r['stage'], r['reason'], r['blocked_by']]);
+
+const rollup = async (t: TestEnvironment, name: string): Promise<TestRow | undefined> =>
+  (
+    await t.query(
+      `SELECT * FROM mz_internal.mz_compute_hydration_timestamps WHERE object_id = '${t.id(name)}'`,
+    )
+  )[0];
+
+const replicas = (t: TestEnvironment, cluster = 'quickstart'): Promise<readonly TestRow[]> =>
+  t.query(`SELECT h.*, o.name AS slowest FROM mz_internal.mz_cluster_replica_hydration h
+    JOIN mz_catalog.mz_clusters c ON c.id = h.cluster_id
+    LEFT JOIN mz_catalog.mz_objects o ON o.id = h.slowest_object_id WHERE c.name = '${cluster}'`);
+
+const missing = (t: TestEnvironment, options?: Parameters<typeof readiness>[1]): string[] =>
+  readiness(t.env, options).missing.map(describeMissing);
+
+const micros = (t: TestEnvironment): number => Math.round(t.time.nowMs() * 1000);
+
+/** Everything over the table waits for its rows. */
+async function held(t: TestEnvironment): Promise<() => void> {
+  await t.exec('CREATE TABLE slow (a int); INSERT INTO slow VALUES (1), (2)');
+  await t.exec('CREATE TABLE quick (a int); INSERT INTO quick VALUES (1)');
+  return t.holdReads('slow');
+}
+
+for (const workers of WORKERS)
+  test(`on ${workers} workers: computing, waiting for an index that computes, and done`, () =>
+    watched({ workers }, async (t) => {
+      const release = await held(t);
+      await t.exec('CREATE INDEX i ON slow (a); CREATE MATERIALIZED VIEW v AS SELECT a FROM slow');
+      await t.exec('CREATE MATERIALIZED VIEW w AS SELECT a FROM quick; CREATE INDEX j ON quick (a)');
+      await t.advance(1000);
+      assert.deepEqual(short(await blockers(t)), [
+        ['i', 'started', 'computing', null],
+        ['v', 'installed', 'waiting_for_inputs', 'i'],
+      ]);
+      assert.deepEqual(missing(t), [
+        'i on replica u1: started, computing',
+        `v on replica u1: installed, waiting_for_inputs (waits for ${t.id('i')})`,
+      ]);
+      release();
+      await t.advance(1000);
+      assert.deepEqual(await blockers(t), []);
+      assert.equal(readiness(t.env).ready, true);
+    }));
+
+test('L19: a view that is created while its input is held has its blocker at once, before the log has its row', () =>
+  watched({ workers: 2 }, async (t) => {
+    await held(t);
+    await t.exec('CREATE INDEX i ON slow (a)');
+    const created = micros(t);
+    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM slow');
+    const [row] = await blockers(t, `b.object_id = '${t.id('v')}'`);
+    assert.ok(['installing', 'waiting_for_inputs'].includes(String(row!['reason'])));
+    assert.ok(Number(row!['since']) >= created - 1000);
+    await t.advance(2000);
+    const [later] = await blockers(t, `b.object_id = '${t.id('v')}'`);
+    assert.deepEqual([later!['reason'], later!['blocked_by']], ['waiting_for_inputs', 'i']);
+    assert.equal(later!['since'], (await rollup(t, 'v'))!['installed_at'], 'since it was installed');
+    const log = 'mz_introspection.mz_compute_lifecycle_events_per_worker';
+    const logged = await t.query(`SELECT DISTINCT event FROM ${log} WHERE export_id = '${t.id('v')}'`);
+    assert.deepEqual(logged, [{ event: 'installed' }]);
+    await t.exec('DROP TABLE slow CASCADE');
+  }));
+
+for (const workers of WORKERS)
+  test(`L27 on ${workers} workers: one of five objects is stuck: the replica is not hydrated, and it is named, with how long`, () =>
+    watched({ workers }, async (t) => {
+      const release = await held(t);
+      for (let i = 0; i < 4; i++)
+        await t.exec(`CREATE MATERIALIZED VIEW q${i} AS SELECT a + ${i} AS a FROM quick`);
+      await t.exec('CREATE MATERIALIZED VIEW stuck AS SELECT a FROM slow');
+      await t.advance(60_000);
+      const [r] = await replicas(t);
+      assert.partialDeepStrictEqual(r, {
+        hydrated: false,
+        reason: 'computing',
+        objects: 5n,
+        hydrated_objects: 4n,
+        hydrated_at: null,
+        written_at: null,
+        slowest: 'stuck',
+      });
+      const [b] = await blockers(t);
+      assert.ok(micros(t) - Number(b!['since']) > 59_000_000, 'a minute');
+      assert.deepEqual(missing(t), ['stuck on replica u1: started, computing']);
+      release();
+      await t.advance(1000);
+      const [done] = await replicas(t);
+      assert.partialDeepStrictEqual(done, { hydrated: true, reason: null, slowest: 'stuck' });
+      const stuck = await rollup(t, 'stuck');
+      assert.equal(done!['hydrated_at'], stuck!['hydrated_at']);
+      assert.equal(done!['written_at'], stuck!['written_at']);
+    }));
+
+test('one worker that stands still: the object is not installed, and the rollup does not claim it', () =>
+  watched({ workers: 4 }, async (t) => {
+    await held(t);
+    const release = t.stallWorker(3);
+    const created = t.start('CREATE INDEX i ON quick (a)');
+    await t.advance(3000);
+    const [b] = await blockers(t);
+    assert.partialDeepStrictEqual(b, { name: 'i', stage: null, reason: 'installing' });
+    assert.deepEqual(JSON.parse(String(b!['details'])), { workers: 4, installed: 3 });
+    assert.equal((await rollup(t, 'i'))!['hydrated_at'], null);
+    release();
+    await created.result();
+    await t.advance(1000);
+    assert.deepEqual(await blockers(t), []);
+    const done = await rollup(t, 'i');
+    assert.notEqual(done!['hydrated_at'], null);
+    await t.exec('DROP TABLE slow CASCADE');
+  }));
+
+test('a view that is computed and whose append is held is writing; it is ready all the same', () =>
+  watched({ workers: 2 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    const go = [t.stallWorker(0), t.stallWorker(1)];
+    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
+    const release = t.holdAppends('v');
+    for (const f of go) f();
+    await t.advance(2000);
+    const [b] = await blockers(t);
+    assert.deepEqual(short([b!]), [['v', 'hydrated', 'writing', null]]);
+    const before = await rollup(t, 'v');
+    assert.deepEqual([b!['since'], before!['written_at']], [before!['hydrated_at'], null]);
+    assert.deepEqual(missing(t, { maxLagMs: 60_000 }), []);
+    release();
+    await t.advance(1000);
+    assert.deepEqual(await blockers(t), []);
+    const after = await rollup(t, 'v');
+    assert.ok(Number(after!['written_at']) - Number(after!['hydrated_at']) > 1_900_000);
+  }));
+
+const readOnly = (c: Command): Command =>
+  c.kind === 'createDataflow' && c.dataflow.sinkExports.length > 0
+    ? { ...c, dataflow: { ...c.dataflow, mayWrite: false } }
+    : c;
+
+test('a view without permission is read_only, since it was blocked; with it, it is written and done', () =>
+  watched({ workers: 2, onCommand: readOnly }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
+    await t.advance(3000);
+    const [b] = await blockers(t);
+    assert.deepEqual(short([b!]), [['v', 'write_blocked', 'read_only', null]]);
+    assert.ok(Number(b!['since']) >= Number((await rollup(t, 'v'))!['hydrated_at']));
+    assert.deepEqual(missing(t, { maxLagMs: 60_000 }), [], 'readiness lists neither read_only nor writing');
+    const [r] = await replicas(t);
+    assert.partialDeepStrictEqual(r, { hydrated: true, written_at: null });
+    const release = t.holdAppends('v');
+    t.sendTo('quickstart', { kind: 'allowWrites', id: t.id('v') });
+    await t.advance(1000);
+    assert.deepEqual(short(await blockers(t)), [['v', 'write_unblocked', 'writing', null]]);
+    release();
+    await t.advance(1000);
+    assert.deepEqual(await blockers(t), []);
+  }));
+
+test('a lost replica: every object says so, with the stage it had, and nothing of the previous life is shown', () =>
+  watched({ workers: 2 }, async (t) => {
+    const release = await held(t);
+    await t.exec('CREATE INDEX i ON quick (a); CREATE INDEX s ON slow (a)');
+    await t.advance(1000);
+    const lost = micros(t);
+    await t.crash();
+    const rows = await blockers(t);
+    assert.deepEqual(short(rows), [
+      ['i', 'hydrated', 'replica_lost', null],
+      ['s', 'started', 'replica_lost', null],
+    ]);
+    for (const r of rows) assert.ok(Math.abs(Number(r['since']) - lost) < 10_000);
+    assert.equal((await rollup(t, 'i'))!['installed_at'], null);
+    assert.partialDeepStrictEqual((await replicas(t))[0], { hydrated: false, reason: 'replica_lost' });
+    await t.connected();
+    release();
+    await t.advance(1000);
+    assert.deepEqual(await blockers(t), []);
+  }));
+
+test('L13: a cluster without replicas keeps nobody from being ready, and says that it has none', () =>
+  watched({ workers: 1 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+    await t.exec('CREATE CLUSTER empty REPLICAS ()');
+    const made = micros(t);
+    await t.advance(1000);
+    await t.exec('CREATE INDEX j IN CLUSTER empty ON t (a)');
+    await t.advance(1000);
+    assert.equal(readiness(t.env).ready, true);
+    assert.deepEqual(readiness(t.env).clustersWithoutReplica, ['empty']);
+    assert.equal(readiness(t.env, { cluster: 'empty' }).ready, true);
+    assert.partialDeepStrictEqual(await replicas(t, 'empty'), [
+      { replica_id: null, hydrated: false, reason: 'no_replica', objects: 1n, hydrated_objects: 0n },
+    ]);
+    const [b] = await blockers(t, "b.reason = 'no_replica'");
+    assert.deepEqual(short([b!]), [['j', null, 'no_replica', null]]);
+    assert.ok(Number(b!['since']) >= made + 900_000, 'since the index is there');
+    await t.exec('DROP INDEX j');
+    const [none] = await blockers(t, "b.reason = 'no_replica'");
+    assert.partialDeepStrictEqual(none, { name: null, replica_id: null, stage: null });
+    assert.ok(Number(none!['since']) <= made, 'since the cluster is there');
+    await t.exec('DROP CLUSTER empty');
+    assert.deepEqual(await blockers(t), []);
+    assert.equal((await t.query('SELECT * FROM mz_internal.mz_cluster_replica_hydration')).length, 1);
+  }));
+
+test('a cluster that loses its last replica: its objects have none, since then', () =>
+  watched({ workers: 1 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+    await t.advance(5000);
+    const dropped = micros(t);
+    await t.exec('DROP CLUSTER REPLICA quickstart.r1');
+    const [b] = await blockers(t);
+    assert.partialDeepStrictEqual(b, { name: 'i', replica_id: null, stage: null, reason: 'no_replica' });
+    assert.ok(Number(b!['since']) >= dropped);
+    await t.exec("CREATE CLUSTER REPLICA quickstart.r1 (SIZE '1')");
+    await t.advance(1000);
+    assert.deepEqual(await blockers(t), []);
+    assert.equal(readiness(t.env).ready, true, 'another replica, which nobody saw go');
+  }));
+
+for (const skewMs of [
+  [5000, -5000],
+  [-5000, 5000],
+])
+  test(`L03: clocks that differ by ten seconds (${skewMs.join()}) lose no rollup, and no interval is negative`, () =>
+    watched({ workers: 2, skewMs }, async (t) => {
+      await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+      await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t; CREATE INDEX i ON t (a)');
+      await t.advance(1000);
+      assert.deepEqual(await blockers(t), []);
+      for (const name of ['v', 'i']) {
+        const r = await rollup(t, name);
+        assert.ok(r !== undefined && r['installed_at'] !== null && r['hydrated_at'] !== null);
+      }
+      const v = await rollup(t, 'v');
+      assert.ok((v!['written_at'] as bigint) >= (v!['hydrated_at'] as bigint), 'never before computed');
+      assert.partialDeepStrictEqual((await replicas(t))[0], { hydrated: true, hydrated_objects: 2n });
+      for (const r of await t.query(`SELECT greatest(started_at - installed_at, '0'::interval) AS queued
+        FROM mz_internal.mz_compute_hydration_timestamps`))
+        assert.ok(r['queued'] !== null);
+    }));
+
+test('L26: what has nothing to restore is done; what reads a table that is empty, too', () =>
+  watched({ workers: 2 }, async (t) => {
+    await t.exec('CREATE TABLE never (a int); CREATE INDEX i ON never (a)');
+    await t.exec('CREATE MATERIALIZED VIEW c AS SELECT 1 AS a; CREATE INDEX k ON c (a)');
+    await t.advance(1000);
+    assert.deepEqual(await blockers(t), []);
+    assert.deepEqual(missing(t, { maxLagMs: 0 }), [], 'a constant has no lag, and neither has what keeps up');
+    assert.partialDeepStrictEqual((await replicas(t))[0], { hydrated: true, objects: 3n });
+  }));
+
+test('L29: a view that refreshes once is sealed: done also after a restart, without instants, and holds nothing', () =>
+  watched({ workers: 2 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)');
+    await t.exec('CREATE MATERIALIZED VIEW once WITH (REFRESH AT CREATION) AS SELECT count(*) AS n FROM t');
+    await t.advance(2000);
+    assert.deepEqual(await blockers(t), []);
+    const before = t.env.collections.since(t.id('t'));
+    for (let i = 0; i < 20; i++) await t.exec(`INSERT INTO t VALUES (${i})`);
+    await t.advance(20_000);
+    assert.ok(t.env.collections.since(t.id('t')) > before, 'its input compacts on');
+    await t.restart();
+    await t.advance(1000);
+    assert.deepEqual(await blockers(t), []);
+    assert.equal(readiness(t.env).ready, true);
+    assert.partialDeepStrictEqual(await rollup(t, 'once'), { installed_at: null, hydrated_at: null });
+    assert.partialDeepStrictEqual((await replicas(t))[0], {
+      hydrated: true,
+      objects: 1n,
+      hydrated_objects: 1n,
+    });
+  }));
+
+test('L22: whoever asks for readiness when all is there already is answered at once', () =>
+  watched({ workers: 2 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE INDEX i ON t (a)');
+    await t.advance(1000);
+    const before = t.time.nowMs();
+    assert.equal((await t.settle(awaitReadiness(t.env, {}))).ready, true);
+    assert.ok(t.time.nowMs() - before < 300);
+    // In the turn of the commit, with nobody listening before.
+    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
+    assert.equal((await t.settle(awaitReadiness(t.env, { timeoutMs: 5000 }))).ready, true);
+  }));
+
+test('a clean first start is ready at once; after a loss only when it was hydrated for a while', () =>
+  watched({ workers: 2 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+    await t.advance(1000);
+    assert.equal(readiness(t.env, { stableForMs: 60_000 }).ready, true, 'never lost: nothing to wait for');
+    await t.crash();
+    assert.deepEqual(missing(t), ['i on replica u1: hydrated, replica_lost']);
+    await t.connected();
+    const waiting = awaitReadiness(t.env, {});
+    await t.advance(5000);
+    assert.deepEqual(missing(t), ['replica u1: unstable']);
+    assert.equal(readiness(t.env, { stableForMs: 1000 }).ready, true);
+    const { details } = readiness(t.env).missing[0]!;
+    assert.ok(Number(details!['left_ms']) > 4000 && Number(details!['left_ms']) <= 10_000);
+    const asked = t.time.nowMs();
+    assert.equal((await t.settle(waiting)).ready, true);
+    const waited = t.time.nowMs() - asked;
+    assert.ok(waited > 4000 && waited <= 5500, `ten seconds after it was hydrated (${waited})`);
+    await t.restart();
+    await t.advance(1000);
+    assert.equal(
+      readiness(t.env, { stableForMs: 60_000 }).ready,
+      true,
+      'the start of a process is a clean start',
+    );
+  }));
+
+test('a replica that restarts every two seconds is never ready after its first loss', () =>
+  watched({ workers: 1 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+    await t.advance(1000);
+    assert.equal(readiness(t.env).ready, true);
+    let ready = 0;
+    for (let round = 0; round < 8; round++) {
+      await t.crash();
+      await t.connected();
+      for (let i = 0; i < 20; i++) {
+        await t.advance(100);
+        if (readiness(t.env).ready) ready++;
+      }
+    }
+    assert.equal(ready, 0);
+    await t.advance(12_000);
+    assert.equal(readiness(t.env).ready, true, 'once it stays');
+  }));
+
+test('max_lag: an object whose worker stands still falls behind, and readiness says by how much', () =>
+  watched({ workers: 2 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+    await t.advance(1000);
+    const release = t.stallWorker(1);
+    await t.advance(5000);
+    assert.deepEqual(missing(t), ['i on replica u1: hydrated, lagging']);
+    const { details } = readiness(t.env).missing[0]!;
+    assert.ok(Number(details!['lag_ms']) > 3000);
+    assert.equal(readiness(t.env, { maxLagMs: 10_000 }).ready, true);
+    assert.deepEqual(await blockers(t), [], 'hydrated once is hydrated');
+    release();
+    assert.equal((await t.settle(awaitReadiness(t.env, {}))).ready, true);
+  }));
+
+test('nothing of it needs the log: with introspection off it says the same', () =>
+  watched({ workers: 1 }, async (t) => {
+    await t.exec("CREATE CLUSTER quiet (SIZE '2', INTROSPECTION INTERVAL 0); SET cluster = quiet");
+    const release = await held(t);
+    await t.exec('CREATE INDEX i ON slow (a); CREATE MATERIALIZED VIEW v AS SELECT a FROM slow');
+    await t.advance(1000);
+    assert.deepEqual(short(await blockers(t)), [
+      ['i', 'started', 'computing', null],
+      ['v', 'installed', 'waiting_for_inputs', 'i'],
+    ]);
+    release();
+    await t.advance(1000);
+    assert.deepEqual(await blockers(t), []);
+    assert.partialDeepStrictEqual(await replicas(t, 'quiet'), [{ hydrated: true, objects: 2n }]);
+    await t.exec('DROP TABLE slow CASCADE; DROP CLUSTER quiet; SET cluster = quickstart');
+  }));
+
+test('a thousand objects that hydrate cause a handful of commits, not one each', () =>
+  watched({ workers: 1 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int)');
+    for (let i = 0; i < 30; i++) await t.exec(`CREATE INDEX i${i} ON t (a)`);
+    await t.advance(2000);
+    const commits = { before: 0, during: 0 };
+    const stop = t.env.collections.onUpper((id) => {
+      if (id === t.id('t')) commits.during++;
+    });
+    await t.crash();
+    await t.connected();
+    await t.advance(1000);
+    stop();
+    assert.deepEqual(await blockers(t), []);
+    // 30 objects went through replica_lost, installing, computing, done: the clock ticks by itself meanwhile.
+    assert.ok(commits.during <= 12, `${commits.during} commits`);
+  }));

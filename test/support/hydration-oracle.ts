@@ -1,0 +1,143 @@
+/**
+ * What the relations about hydration must say, found anew from the stages that replicas reported and from the log, without the code that
+ * keeps the relations. It cannot see whether a reason other than these is the right one: cases do.
+ */
+import assert from 'node:assert/strict';
+import type { GlobalId, ReplicaId } from '../../packages/tidemark/src/base/ids.ts';
+import { systemId } from '../../packages/tidemark/src/base/ids.ts';
+import { BUILTIN_TABLES } from '../../packages/tidemark/src/catalog/builtins/tables.ts';
+import type { Row } from '../../packages/tidemark/src/repr/types.ts';
+import type { TestEnvironment } from '../../packages/tidemark/src/testkit/simulator.ts';
+import { isEmpty } from '../../packages/tidemark/src/time/timestamp.ts';
+
+/** The rows of a catalog table at this moment. */
+function rowsOf(t: TestEnvironment, name: string): readonly Readonly<Record<string, unknown>>[] {
+  const table = BUILTIN_TABLES.find((b) => b.name === name)!;
+  return t.env
+    .builtinRows(systemId(table.number))
+    .map((row: Row) => Object.fromEntries(table.columns.map((c, i) => [c.name, row[i]])));
+}
+
+interface Expected {
+  readonly id: GlobalId;
+  readonly clusterId: string;
+  readonly replicaId: ReplicaId | null;
+  readonly done: boolean;
+  readonly hydrated: boolean;
+  /** Least, least, greatest over the workers, and the owner's; microseconds. */
+  readonly instants: readonly (number | null)[];
+}
+
+function* expected(t: TestEnvironment): Generator<Expected> {
+  const { catalog, collections } = t.env;
+  for (const { item, entity } of catalog.loadedItems()) {
+    if (entity === null || (item.kind !== 'index' && item.kind !== 'materialized-view')) continue;
+    const clusterId = entity.clusterId!;
+    const { replicas } = catalog.clusterById(clusterId)!;
+    const instance = t.env.instance(clusterId);
+    const view = item.kind === 'materialized-view';
+    const sealed = view && isEmpty(collections.upper(item.id));
+    if (replicas.length === 0) {
+      const instants = [null, null, null, null];
+      yield { id: item.id, clusterId, replicaId: null, done: sealed, hydrated: sealed, instants };
+    }
+    for (const r of replicas) {
+      const events = [...instance.lives.events()].filter(
+        (e) => e.objectId === item.id && e.replicaId === r.id,
+      );
+      const at = (stage: string): number[] =>
+        events.filter((e) => e.stage === stage).map((e) => e.occurredAt);
+      const all = (stage: string, pick: (...ts: number[]) => number): number | null =>
+        at(stage).length === r.workers ? pick(...at(stage)) : null;
+      const hydratedAt = all('hydrated', Math.max);
+      const [written] = at('written');
+      const writtenAt = hydratedAt === null || written === undefined ? null : Math.max(hydratedAt, written);
+      const connected = instance.replicas.some((x) => x.id === r.id);
+      yield {
+        id: item.id,
+        clusterId,
+        replicaId: r.id,
+        done: sealed || (connected && (view ? writtenAt : hydratedAt) !== null),
+        hydrated: sealed || (connected && hydratedAt !== null),
+        instants: [all('installed', Math.min), all('started', Math.min), hydratedAt, writtenAt],
+      };
+    }
+  }
+}
+
+const key = (id: unknown, replicaId: unknown): string => `${String(id)} ${String(replicaId)}`;
+
+/** At this moment: a blocker for each object that is not done, none for one that is; rollups of what was reported. */
+export function checkHydration(t: TestEnvironment): void {
+  t.env.hydration.refresh();
+  const all = [...expected(t)];
+  const blockers = rowsOf(t, 'mz_hydration_blockers').filter((r) => r['object_id'] !== null);
+  assert.deepEqual(
+    blockers.map((r) => key(r['object_id'], r['replica_id'])).sort(),
+    all
+      .filter((e) => !e.done)
+      .map((e) => key(e.id, e.replicaId))
+      .sort(),
+    'one blocker for each object that is not done, and none for another',
+  );
+  const timestamps = rowsOf(t, 'mz_compute_hydration_timestamps');
+  const rollups = all.filter((e) => e.replicaId !== null);
+  assert.equal(timestamps.length, rollups.length, 'one rollup for each object and replica');
+  for (const e of rollups) {
+    const row = timestamps.find((r) => key(r['object_id'], r['replica_id']) === key(e.id, e.replicaId))!;
+    const instants = [row['installed_at'], row['started_at'], row['hydrated_at'], row['written_at']];
+    assert.deepEqual(
+      instants.map((v) => (v === null ? null : Number(v))),
+      e.instants.map((v) => (v === null ? null : Math.round(v))),
+      `the instants of ${e.id}`,
+    );
+  }
+  const replicas = rowsOf(t, 'mz_cluster_replica_hydration');
+  for (const c of t.env.catalog.clusters()) {
+    const rows = replicas.filter((r) => r['cluster_id'] === c.id);
+    if (c.id.startsWith('s')) {
+      assert.deepEqual(rows, [], 'the system cluster is nobody’s to wait for');
+      continue;
+    }
+    assert.equal(rows.length, Math.max(1, c.replicas.length));
+    for (const r of rows) {
+      const own = all.filter((e) => e.clusterId === c.id && e.replicaId === r['replica_id']);
+      assert.equal(r['objects'], BigInt(own.length));
+      assert.equal(r['hydrated_objects'], BigInt(own.filter((e) => e.hydrated).length));
+      const late = own.filter((e) => !e.hydrated).map((e) => e.id);
+      if (late.length > 0)
+        assert.ok(late.includes(r['slowest_object_id'] as GlobalId), 'a late one is named');
+      if (r['hydrated'] === true) assert.deepEqual(late, []);
+      assert.equal(r['hydrated'] === true, r['reason'] === null);
+    }
+  }
+}
+
+/** At rest, in SQL: the rollup is that of the log, and what one-off queries see is what the relations' shards hold. */
+export async function checkRollups(t: TestEnvironment): Promise<void> {
+  // The log of a worker whose clock is behind is complete that much later.
+  await t.advance(12_500);
+  checkHydration(t);
+  const [log, rollup] = [
+    `SELECT export_id, min(occurred_at) FILTER (WHERE event = 'installed') AS installed_at,
+       min(occurred_at) FILTER (WHERE event = 'started') AS started_at,
+       max(occurred_at) FILTER (WHERE event = 'hydrated') AS hydrated_at
+     FROM mz_introspection.mz_compute_lifecycle_events_per_worker WHERE export_id LIKE 'u%'
+       AND export_id IN (SELECT id FROM mz_catalog.mz_objects) GROUP BY export_id ORDER BY 1`,
+    `SELECT object_id AS export_id, installed_at, started_at, hydrated_at
+     FROM mz_internal.mz_compute_hydration_timestamps WHERE installed_at IS NOT NULL ORDER BY 1`,
+  ];
+  assert.deepEqual(await t.query(rollup), await t.query(log));
+  for (const name of [
+    'mz_hydration_blockers',
+    'mz_compute_hydration_timestamps',
+    'mz_cluster_replica_hydration',
+  ]) {
+    const sql = `SELECT * FROM mz_internal.${name} ORDER BY 1, 2`;
+    const books = await t.query(sql);
+    // The second read of a transaction is at the time of the first, and so from the shard.
+    await t.exec('BEGIN; SELECT count(*) FROM mz_catalog.mz_objects');
+    assert.deepEqual(await t.query(sql), books, `${name} as it is committed`);
+    await t.exec('COMMIT');
+  }
+}
