@@ -15,6 +15,7 @@ import type { LifecycleEvent } from '../controller/lives.ts';
 import type { Row } from '../repr/types.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Hydration } from './hydration/hydration.ts';
+import type { Leadership } from './leadership.ts';
 import { ReplicaSupervisor } from './replica-supervisor.ts';
 
 /** The cluster that answers what is asked of the catalog alone, so that it answers while every other one is busy or empty. */
@@ -43,6 +44,7 @@ export type ReplicaSpec = Pick<ReplicaEntity, 'id' | 'workers'>;
 export interface ClusterHost {
   readonly catalog: CatalogState;
   readonly collections: ShardCollections;
+  readonly leadership: Leadership;
   readonly options: {
     readonly clock: Clock;
     readonly timers: Timers;
@@ -101,7 +103,9 @@ export class Clusters {
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
       onFrontier: (id) => hydration.frontierMoved(id),
       onFailed: (id, e) => {
-        logger.error({ id, ...e }, 'a dataflow failed');
+        // Perhaps another generation writes its output now: then this process stops, and says so once.
+        if (e.code === 'admin_shutdown') this.#host.leadership.confirm().catch(() => undefined);
+        else logger.error({ id, ...e }, 'a dataflow failed');
         hydration.failed(id);
         this.#inputFailed(clusterId, id);
       },

@@ -26,6 +26,8 @@ export interface DataflowContext {
   readonly clusterId: ClusterId;
   readonly instance: ComputeInstance;
   readonly shards: ShardCollections;
+  /** Indexes for which it says no are not read; all are if it is absent. */
+  readonly isUsable?: (index: GlobalId) => boolean;
 }
 
 /** What a dataflow reads, before its as-of is chosen. */
@@ -46,7 +48,11 @@ function relation(catalog: CatalogReader, id: GlobalId): RelationItem {
 
 /** Indexes of the cluster that live there (a dropped one may still be held by importers, and is not in the catalog). */
 export function liveIndexes(c: DataflowContext, id: GlobalId): readonly IndexItem[] {
-  return c.catalog.indexesOn(id).filter((i) => i.cluster === c.clusterId && c.instance.hasCollection(i.id));
+  return c.catalog
+    .indexesOn(id)
+    .filter(
+      (i) => i.cluster === c.clusterId && c.instance.hasCollection(i.id) && (c.isUsable?.(i.id) ?? true),
+    );
 }
 
 /** Whether a relation is arranged on the cluster. */

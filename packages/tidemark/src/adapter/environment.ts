@@ -5,13 +5,20 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
+import { SqlError } from '../base/error.ts';
 import { type ClusterId, compareIds, type GlobalId, type ReplicaId, systemId } from '../base/ids.ts';
 import { BuiltinRows, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
 import { builtinShard } from '../catalog/builtins/builtins.ts';
 import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import { CatalogState } from '../catalog/catalog-state.ts';
-import { CATALOG_SCHEMA, CATALOG_SHARD, encodeEntities, readEntities } from '../catalog/durable-catalog.ts';
+import {
+  CATALOG_SCHEMA,
+  CATALOG_SHARD,
+  type CatalogSnapshot,
+  encodeEntities,
+  readEntities,
+} from '../catalog/durable-catalog.ts';
 import { type Entity, entityKey, type ItemEntity, type LoadedItem } from '../catalog/entities.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
 import type { ComputeInstance } from '../controller/instance.ts';
@@ -23,11 +30,12 @@ import { uuidToText } from '../repr/scalars.ts';
 import { kindOf, type Row, TYPES, type TypeName } from '../repr/types.ts';
 import { Collections } from '../storage/collections.ts';
 import type { FileReader } from '../storage/file-source.ts';
-import { GroupCommit, type WriteRequest } from '../storage/group-commit.ts';
+import { GroupCommit, type StoreKind, type WriteRequest } from '../storage/group-commit.ts';
 import { TimestampOracle } from '../storage/timestamp-oracle.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 import { Clusters, SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
 import { Hydration } from './hydration/hydration.ts';
+import { type CatalogFollower, Leadership } from './leadership.ts';
 import { builtinUpdates, commitAll, type LiveChange, LiveRows } from './live-rows.ts';
 
 export interface EnvironmentOptions {
@@ -46,9 +54,16 @@ export interface EnvironmentOptions {
   readonly files: FileReader;
   /** Another process writes here now: this one must stop. */
   readonly onFenced: (error: Error) => void;
+  /** Stands by for the process that writes here, as the generation after its own. */
+  readonly standby?: StandbyOptions;
   readonly tickMs?: number;
   /** Workers of the default cluster, where it is made now. */
   readonly defaultWorkers: number;
+}
+
+export interface StandbyOptions {
+  /** Makes the generation this process's, before anything is fenced; rejects when another process has claimed it. */
+  claim(): Promise<void>;
 }
 
 /** How the catalog changes: entities that go (or are replaced), entities that come, and what their statements derive to. */
@@ -66,11 +81,17 @@ export const DEFAULT_DATABASE = 'tidemark';
 
 const REMOVE_AFTER_MS = 1000;
 
+export const nothingToFollow = (): SqlError =>
+  new SqlError('object_not_in_prerequisite_state', 'there is nothing to stand by for', {
+    hint: 'the process that leads sets the data up; start it first',
+  });
+
 export class Environment {
   readonly catalog: CatalogState = new CatalogState();
   readonly collections: Collections;
   readonly options: EnvironmentOptions;
-  readonly fence: Fence;
+  readonly fence: Fence & { readonly start: number };
+  readonly leadership: Leadership;
   readonly clusters: Clusters;
   /** Shards of objects that could not be loaded: kept for a version that can. */
   readonly quarantined: Set<string> = new Set();
@@ -78,9 +99,11 @@ export class Environment {
   group!: GroupCommit;
   /** Where each object stands on each replica. */
   readonly hydration: Hydration;
+  /** Of a generation that stands by. */
+  follower: CatalogFollower | null = null;
   readonly #rows = new BuiltinRows();
   readonly #live: LiveRows;
-  #catalogShard!: Shard;
+  catalogShard!: Shard;
   readonly #catalogListeners = new Set<() => void>();
   #transient = 0;
   #cancelMaintenance: (() => void) | null = null;
@@ -90,8 +113,13 @@ export class Environment {
   constructor(options: EnvironmentOptions) {
     this.options = options;
     this.fence = { generation: options.generation, start: options.start };
-    const { clock, timers, logger } = options;
-    this.collections = new Collections({ clock, logger });
+    const { clock, timers, logger, generation, standby } = options;
+    this.leadership = new Leadership({
+      fence: this.fence,
+      readOnly: standby !== undefined,
+      onFenced: options.onFenced,
+    });
+    this.collections = new Collections({ clock, logger, generation, leads: standby === undefined });
     this.#live = new LiveRows({
       rows: this.#rows,
       timers,
@@ -105,17 +133,15 @@ export class Environment {
   // ---- Start
 
   /** Opens the catalog and its tables; what the catalog's objects need is brought up by the caller (`bootObjects`). */
-  async open(): Promise<readonly Entity[]> {
-    const { stores, clock } = this.options;
-    const shard = await stores.durable.create(CATALOG_SHARD, {
-      schema: CATALOG_SCHEMA,
-      since: Math.floor(clock.nowMs()),
-      fence: this.fence,
-    });
-    await this.takeOver(shard);
-    this.#catalogShard = shard;
-    const entities = await readEntities(stores.durable, shard);
+  async open(): Promise<CatalogSnapshot> {
+    const { stores, clock, standby } = this.options;
+    const shard = standby === undefined ? await this.#ownCatalog() : await stores.durable.open(CATALOG_SHARD);
+    if (shard === null) throw nothingToFollow();
+    this.catalogShard = shard;
+    this.leadership.watch(shard);
+    const stored = await readEntities(stores.durable, shard);
     this.oracle = new TimestampOracle(clock, shard.upper as Timestamp);
+    if (standby !== undefined) this.oracle.follow(stored.asOf);
     this.group = new GroupCommit({
       oracle: this.oracle,
       stores,
@@ -123,30 +149,44 @@ export class Environment {
       timers: this.options.timers,
       logger: this.options.logger,
       tickMs: this.options.tickMs ?? 1000,
-      onFenced: this.options.onFenced,
+      fenced: (detail) => this.leadership.fenced(detail),
     });
     await this.#openBuiltinTables();
     await this.transact({ put: [SYSTEM_CLUSTER, SYSTEM_REPLICA] }, { durable: false });
-    return entities;
+    return stored;
+  }
+
+  async #ownCatalog(): Promise<Shard> {
+    const since = Math.floor(this.options.clock.nowMs());
+    const { durable } = this.options.stores;
+    const shard = await durable.create(CATALOG_SHARD, { schema: CATALOG_SCHEMA, since, fence: this.fence });
+    await this.takeOver(shard);
+    return shard;
+  }
+
+  /** Stands by from now on. */
+  follow(follower: CatalogFollower): void {
+    this.follower = follower;
+    this.leadership.watch(this.catalogShard, (upper) => follower.reach(upper));
+    follower.start();
   }
 
   async takeOver(shard: Shard): Promise<void> {
     const refused = await shard.takeOver(this.fence);
-    if (refused !== null)
-      this.options.onFenced(new Error(`shard ${shard.shardId} belongs to a later process`));
+    if (refused !== null) throw this.leadership.fenced(`shard ${shard.shardId} belongs to a later process`);
   }
 
   async #openBuiltinTables(): Promise<void> {
     const { memory } = this.options.stores;
     const since = this.oracle.nextWrite();
-    const join: { shard: Shard; store: 'memory' | 'durable' }[] = [
-      { shard: this.#catalogShard, store: 'durable' },
-    ];
+    const join: { shard: Shard; store: StoreKind }[] = this.leadership.mayWrite
+      ? [{ shard: this.catalogShard, store: 'durable' }]
+      : [];
     for (const t of BUILTIN_TABLES) {
       const id = systemId(t.number);
       const schema: ShardSchema = { oks: t.columns.map((c) => kindOf(c.type)), errs: ['bytes'] };
       const shard = await memory.create(builtinShard(id), { schema, since, fence: this.fence });
-      await this.collections.add(id, shard, memory.stores.watch);
+      await this.collections.add(id, shard, memory.stores.watch, 'memory');
       join.push({ shard, store: 'memory' });
     }
     const prepared: PreparedRows[] = [
@@ -210,6 +250,7 @@ export class Environment {
     options: { readonly durable?: boolean } = {},
   ): Promise<Timestamp> {
     const { remove = [], put = [], items = new Map<GlobalId, CatalogItem>() } = change;
+    if (options.durable !== false) this.leadership.refuseWrite('a change of the catalog');
     const prepared = [
       ...this.#preparedRemovals(remove, put),
       ...put.flatMap((e) => this.#preparedRows(e, items)),
@@ -279,7 +320,7 @@ export class Environment {
   }
 
   setLive(changes: readonly LiveChange[]): void {
-    this.#live.set(changes);
+    if (this.leadership.role !== 'fenced') this.#live.set(changes);
   }
 
   /**
@@ -327,10 +368,11 @@ export class Environment {
     this.hydration.close();
     this.#live.close();
     this.#cancelMaintenance?.();
+    await this.follower?.stop();
     for (const cancel of this.#removals) cancel();
     await this.clusters.close();
     await this.group.close();
-    this.collections.close();
+    await this.collections.close();
     await this.options.stores.durable.close();
     await this.options.stores.memory.close();
   }

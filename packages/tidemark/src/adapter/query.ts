@@ -11,6 +11,7 @@ import type { PeekTarget } from '../compute/protocol.ts';
 import { GoneError } from '../controller/peeks.ts';
 import { sqlErrorOf } from '../expr/eval-error.ts';
 import { identityMfp, type Mfp } from '../expr/scalar.ts';
+import { losesAnswers } from '../persist/log.ts';
 import { takeMfp } from '../plan/mfp.ts';
 import { columnsOf, type Mir, rewrite } from '../plan/mir.ts';
 import { fastPath as indexRead } from '../plan/peek.ts';
@@ -96,6 +97,7 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
   loadSource.refuseUnreadable(env, plan.reads);
   refuseFailed(env, plan.reads);
   const c = contextFor(env, plan, options);
+  if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
   const mir = options.times === undefined ? withCatalogRows(env, c, plan.mir) : plan.mir;
   if (mir.op === 'Constant') return { rows: constantRows({ ...plan, mir }), desc, times: null };
   const replicaId = replicaOf(env, c.clusterId, options.replicaName);
@@ -112,6 +114,14 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
     return { rows, desc, times };
   }
   return { rows: await peekDataflow(env, c, built!, peek, ts), desc, times };
+}
+
+/** What replicas log about themselves is as new as it is; the catalog also answers while the store does not. */
+async function confirm(env: Environment, c: DataflowContext, plan: QueryPlan): Promise<void> {
+  if (plan.reads.every((id) => isLog(env, id))) return;
+  await env.leadership.confirm().catch((error: unknown) => {
+    if (c.clusterId !== SYSTEM_CLUSTER.id || !losesAnswers(error)) throw error;
+  });
 }
 
 /** A view that will not go on, on whatever cluster: who reads its shard would wait for ever. */
@@ -270,7 +280,11 @@ function chooseTime(
   const bounds = boundsOf(c, { ...imports, indexImports: own });
   if (serializable)
     return Math.max(bounds.since, bounds.upper === EMPTY ? env.oracle.readTime : bounds.upper - 1);
-  return Math.max(bounds.since, env.oracle.readTime);
+  // What this process alone writes is read as it is, also where the leader stands still.
+  const isOwn = [...imports.shardImports.map((i) => i.id), ...imports.indexImports.map((i) => i.onId)].every(
+    (id) => c.catalog.item(id)?.kind === 'builtin-table' || c.catalog.item(id)?.kind === 'log',
+  );
+  return Math.max(bounds.since, isOwn ? env.oracle.ownReadTime : env.oracle.readTime);
 }
 
 type PeekCommon = Pick<

@@ -286,6 +286,7 @@ export class Session {
   }
 
   #refuseReadOnly(command: string): void {
+    this.#env.leadership.refuseWrite(command);
     if (this.settings.effective('transaction_read_only') === 'on')
       throw new SqlError('read_only_sql_transaction', `cannot execute ${command} in a read-only transaction`);
   }
@@ -303,12 +304,18 @@ export class Session {
       throw unsupported('reading in a transaction that has written', { hint: 'commit first' });
     const usesNow = plan.query.contextual.includes('mz_now');
     if (!usesNow) return this.#query(plan.query, signal);
+    if (this.#transaction?.times === undefined && !this.#serializable) await this.#env.leadership.confirm();
     // The time is chosen from what the plan reads; then it is planned again with it.
     const times = this.#transaction?.times ?? { ts: this.#env.oracle.readTime, logs: null };
     const again = planStatement(statement, this.#context(params, times.ts));
     if (again?.kind !== 'select')
       throw new SqlError('internal_error', 'a statement plans to one kind of plan');
     return this.#query(again.query, signal, times);
+  }
+
+  /** Freshness is given up for never waiting. */
+  get #serializable(): boolean {
+    return this.settings.effective('transaction_isolation') === 'serializable';
   }
 
   async #query(query: QueryPlan, signal: AbortSignal, times?: ReadTimes): Promise<QueryResult> {
@@ -321,7 +328,7 @@ export class Session {
         clusterId: this.#env.catalog.cluster(clusterName)?.id,
         clusterName,
         signal,
-        serializable: this.settings.effective('transaction_isolation') === 'serializable',
+        serializable: this.#serializable,
         replicaName: this.settings.get('cluster_replica'),
         times: this.#transaction?.times ?? times,
       },

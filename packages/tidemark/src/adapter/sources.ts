@@ -95,6 +95,16 @@ export const loadSource = {
     );
   },
 
+  /** The load was cut short: it begins anew, what was staged is collected as garbage. */
+  again(env: Environment, entity: ItemEntity): void {
+    const again = async (): Promise<void> => {
+      const origin = loadSource.originOf(env, entity);
+      const described = await env.options.files.describe(origin);
+      loadSource.start(env, entity, origin, described);
+    };
+    again().catch((error: unknown) => loadSource.failed(env, entity, error));
+  },
+
   failed(env: Environment, entity: ItemEntity, error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
     env.options.logger.error({ source: entity.name, error: message }, 'a source could not be loaded');

@@ -60,6 +60,7 @@ export function addWrite(t: Transaction, id: GlobalId, batch: Batch): void {
 
 export async function flush(env: Environment, t: Transaction): Promise<void> {
   if (t.writes.size === 0) return;
+  env.leadership.refuseWrite('COMMIT');
   const updates = new Map<string, readonly Batch[]>();
   for (const [id, batches] of t.writes) {
     const shard = env.collections.has(id) ? env.collections.shardOf(id) : undefined;

@@ -5,39 +5,78 @@
 
 import { assert } from '../base/assert.ts';
 import type { Shard } from '../persist/shard.ts';
-import type { ShardSchema } from '../persist/shard-types.ts';
+import type { ListenStep, PartRead, ShardSchema } from '../persist/shard-types.ts';
 import type { Shards } from '../persist/shards.ts';
-import { type Batch, concatBatches, consolidate, diffAt } from '../repr/batch.ts';
+import { type Batch, concatBatches, consolidate, diffAt, emptyBatch, timeAt } from '../repr/batch.ts';
 import { ColumnBuilder } from '../repr/column.ts';
 import { decodeUtf8, encodeUtf8 } from '../repr/text.ts';
+import type { Timestamp } from '../time/timestamp.ts';
 import { type Entity, entityKey } from './entities.ts';
 
 export const CATALOG_SHARD = 'catalog';
 export const CATALOG_SCHEMA: ShardSchema = { oks: ['bytes', 'bytes'], errs: ['bytes'] };
 
+export interface CatalogSnapshot {
+  readonly entities: readonly Entity[];
+  readonly asOf: Timestamp;
+}
+
 /** Everything that is stored, as of the last commit; nothing in a shard that never had one. */
-export async function readEntities(shards: Shards, shard: Shard): Promise<readonly Entity[]> {
+export async function readEntities(shards: Shards, shard: Shard): Promise<CatalogSnapshot> {
   const { upper } = await shard.refresh();
-  if (upper === 0) return [];
-  const listing = await shard.snapshot(upper - 1);
+  if (upper === 0) return { entities: [], asOf: 0 };
+  const asOf = upper - 1;
+  const listing = await shard.snapshot(asOf);
   try {
-    const parts: Batch[] = [];
-    for (const p of listing.parts) parts.push((await shards.readPart(p)).oks);
-    if (parts.length === 0) return [];
-    return decodeEntities(consolidate({ ...concatBatches(parts), times: 0 }));
+    const rows = await readRows(shards, listing.parts);
+    const entities = decode({ ...rows, times: 0 }).map(({ entity, diff }) => {
+      assert(diff === 1, 'an entity stands in the catalog once');
+      return entity;
+    });
+    return { entities, asOf };
   } finally {
     listing.release();
   }
 }
 
-function decodeEntities(rows: Batch): Entity[] {
+/** One transaction of another process, as it changed what is stored. */
+export interface EntityChanges {
+  readonly at: Timestamp;
+  readonly remove: readonly Entity[];
+  readonly put: readonly Entity[];
+}
+
+/** The transactions in a step of a listen, in their order. */
+export async function readChanges(shards: Shards, step: ListenStep): Promise<readonly EntityChanges[]> {
+  const rows = await readRows(shards, step.parts);
+  const byTime = Map.groupBy(decode(rows), (u) => u.at);
+  return [...byTime]
+    .sort(([a], [b]) => a - b)
+    .map(([at, updates]) => ({
+      at,
+      remove: updates.filter((u) => u.diff < 0).map((u) => u.entity),
+      put: updates.filter((u) => u.diff > 0).map((u) => u.entity),
+    }));
+}
+
+async function readRows(shards: Shards, reads: readonly PartRead[]): Promise<Batch> {
+  const parts: Batch[] = [];
+  for (const p of reads) parts.push((await shards.readPart(p)).oks);
+  return parts.length === 0 ? emptyBatch(CATALOG_SCHEMA.oks) : concatBatches(parts);
+}
+
+function decode(
+  updates: Batch,
+): { readonly entity: Entity; readonly at: Timestamp; readonly diff: number }[] {
+  const rows = consolidate(updates);
   const value = rows.columns[1]!;
-  return Array.from({ length: rows.length }, (_, i) => {
-    assert(diffAt(rows, i) === 1, 'an entity stands in the catalog once');
-    return JSON.parse(
+  return Array.from({ length: rows.length }, (_, i) => ({
+    entity: JSON.parse(
       decodeUtf8(value.values as Uint8Array, value.offsets[i]!, value.offsets[i + 1]!),
-    ) as Entity;
-  });
+    ) as Entity,
+    at: timeAt(rows, i),
+    diff: diffAt(rows, i),
+  }));
 }
 
 /** Updates of the catalog shard; what is removed must be as it was stored. */

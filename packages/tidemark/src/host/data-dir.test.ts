@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -36,11 +36,42 @@ test('a second writer is refused and told who holds the directory; a reader is n
   );
   const reader = await DataDir.open(path, { readOnly: true });
   assert.deepEqual([reader.epoch, reader.writable], [{ generation: 1, start: 1 }, false]);
-  await assert.rejects(reader.promote(), (e: SqlError) => e.code === 'object_in_use');
   dir.close();
-  assert.deepEqual(await reader.promote(), { generation: 2, start: 1 });
-  await assert.rejects(DataDir.open(path), (e: SqlError) => e.code === 'object_in_use');
   reader.close();
+  await gone(path);
+});
+
+test('a promotion waits for no lock: what the old writer holds is of a generation that is over', async () => {
+  const path = await temp();
+  const old = await DataDir.open(path);
+  const [one, other] = [
+    await DataDir.open(path, { readOnly: true }),
+    await DataDir.open(path, { readOnly: true }),
+  ];
+  assert.deepEqual(await one.promote(), { generation: 2, start: 1 });
+  assert.deepEqual(await one.promote(), { generation: 2, start: 1 }, 'twice is once');
+  await assert.rejects(other.promote(), (e: SqlError) => e.code === 'object_in_use');
+  await assert.rejects(DataDir.open(path), (e: SqlError) => e.code === 'object_in_use');
+  one.close();
+  await assert.rejects(other.promote(), /another process was promoted to generation 2/);
+  const next = await DataDir.open(path);
+  assert.deepEqual(next.epoch, { generation: 2, start: 2 }, 'a start keeps the generation');
+  assert.deepEqual(
+    (await readdir(path)).filter((f) => /^lock.*db$/.test(f)),
+    ['lock-2.db'],
+    'locks of generations that are over are gone',
+  );
+  for (const dir of [old, other, next]) dir.close();
+  await gone(path);
+});
+
+test('of two promotions at once one succeeds', async () => {
+  const path = await temp();
+  (await DataDir.open(path)).close();
+  const dirs = [await DataDir.open(path, { readOnly: true }), await DataDir.open(path, { readOnly: true })];
+  const results = await Promise.allSettled(dirs.map((d) => d.promote()));
+  assert.deepEqual(results.map((r) => r.status).sort(), ['fulfilled', 'rejected']);
+  for (const d of dirs) d.close();
   await gone(path);
 });
 

@@ -3,6 +3,7 @@
  *
  *     FORMAT         the version of everything in it
  *     lock.db        held exclusively by the one process that writes; the kernel lets go when it dies
+ *     lock-2.db …    the same, of the generations after the first
  *     owner.json     who that is, for the message to a second one
  *     consensus.db   consensus, by any number of connections
  *     parts/         blobs
@@ -10,8 +11,12 @@
  * The lock is SQLite's: Node has no call for file locks, and this one dies with its process, `kill -9` included.
  * The environment's generation and the number of its start stand in consensus: a writable open counts a start,
  * which fences the starts before it; a generation is raised by promotion alone.
+ *
+ * A lock for each generation: an old leader that hangs, and so neither writes nor lets go, keeps only what nobody wants any more. What
+ * it may still try is refused by the shards, which know the generation; the lock only spares a second process that. A promotion
+ * takes the lock of the generation it is about to raise, so of two candidates one goes on.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, open, readdir, rename } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -69,7 +74,7 @@ export class DataDir {
       throw ioError(`data directory ${path} could not be made`, e);
     });
     await refuseStrangers(path);
-    const lock = takeLock(path);
+    const lock = await lockCurrent(path);
     try {
       await upgrade(path);
       const consensus = new SqliteConsensus(consensusPath(path));
@@ -91,22 +96,33 @@ export class DataDir {
     return this.#lock !== null;
   }
 
+  /** What a read-only opener is once it is promoted. */
+  get nextEpoch(): Epoch {
+    return { generation: this.#epoch.generation + 1, start: 1 };
+  }
+
   /**
-   * Makes a read-only opener the writer, under a new generation. The generation is raised first, which ends the
-   * old writer when it learns of it; the lock follows when that has let go, so a caller tries again until its
-   * patience ends.
+   * Makes a read-only opener the writer, as the generation after the one that it found. Refused when another has become that
+   * meanwhile. The generation before is fenced by whoever raises the shards' own.
    */
   async promote(): Promise<Epoch> {
     if (this.#lock !== null) return this.#epoch;
-    const generation = this.#epoch.generation + 1;
-    await writeEpoch(this.consensus, (e) =>
-      e !== null && e.generation >= generation ? e : { generation, start: 0 },
-    );
-    const lock = takeLock(this.path);
+    const next = this.nextEpoch;
+    const lock = takeLock(this.path, next.generation);
+    try {
+      await writeEpoch(this.consensus, (e) => {
+        if ((e?.generation ?? 1) >= next.generation) throw superseded(this.path, e!.generation);
+        return next;
+      });
+    } catch (e) {
+      lock.release();
+      throw e;
+    }
     this.#lock = lock;
-    this.#epoch = await countStart(this.consensus);
+    this.#epoch = next;
+    forgetLocks(this.path, next.generation);
     await this.blob.clean();
-    return this.#epoch;
+    return next;
   }
 
   close(): void {
@@ -126,11 +142,52 @@ interface Lock {
   release(): void;
 }
 
-function takeLock(path: string): Lock {
+const lockPath = (path: string, generation: number): string =>
+  join(path, generation === 1 ? 'lock.db' : `lock-${generation}.db`);
+
+/** The lock of the generation that is the present one, also when that is raised meanwhile. */
+async function lockCurrent(path: string): Promise<Lock> {
+  for (;;) {
+    const generation = await currentGeneration(path);
+    const lock = takeLock(path, generation);
+    if ((await currentGeneration(path)) === generation) {
+      forgetLocks(path, generation);
+      return lock;
+    }
+    lock.release();
+  }
+}
+
+async function currentGeneration(path: string): Promise<number> {
+  if (!existsSync(consensusPath(path))) return 1;
+  const consensus = new SqliteConsensus(consensusPath(path));
+  try {
+    return (await readEpoch(consensus))?.generation ?? 1;
+  } finally {
+    consensus.close();
+  }
+}
+
+/** Those of generations that are over; who still holds one holds a file without a name. */
+function forgetLocks(path: string, generation: number): void {
+  for (let g = generation - 1; g > 0 && existsSync(lockPath(path, g)); g--)
+    rmSync(lockPath(path, g), { force: true });
+}
+
+const superseded = (path: string, generation: number): SqlError =>
+  new SqlError(
+    'object_in_use',
+    `another process was promoted to generation ${generation} of data directory ${path}`,
+    {
+      hint: 'start this one again, to stand by for the new leader',
+    },
+  );
+
+function takeLock(path: string, generation: number): Lock {
   const owner = join(path, 'owner.json');
   let db: DatabaseSync;
   try {
-    db = new DatabaseSync(join(path, 'lock.db'));
+    db = new DatabaseSync(lockPath(path, generation));
   } catch (e) {
     throw ioError(`data directory ${path} could not be locked`, e);
   }

@@ -23,6 +23,8 @@ export interface OpenOptions {
   readonly workers?: 'threads' | 'inline';
   /** Workers of the default cluster, where it is made now; 1 if absent. */
   readonly defaultWorkers?: number;
+  /** Stands by for the process that writes to the data directory, until it is promoted. */
+  readonly readOnly?: boolean;
   /** Another process took the data directory over: stop. */
   readonly onFenced?: (error: Error) => void;
 }
@@ -34,7 +36,8 @@ export interface OpenedEnvironment {
 
 export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvironment> {
   const logger = options.logger ?? silentLogger;
-  const dir = options.dataDir === undefined ? null : await DataDir.open(options.dataDir);
+  const readOnly = options.readOnly ?? false;
+  const dir = options.dataDir === undefined ? null : await DataDir.open(options.dataDir, { readOnly });
   const processTag = randomBytes(6).toString('hex');
   const common = {
     clock: nodeClock,
@@ -55,7 +58,8 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
     durable: dir === null ? memory() : new Shards({ ...common, blob: dir.blob, consensus: dir.consensus }),
     memory: memory(),
   };
-  const epoch = dir?.epoch ?? { generation: 1, start: 1 };
+  const standby = dir !== null && readOnly ? { claim: async () => void (await dir.promote()) } : undefined;
+  const epoch = standby === undefined ? (dir?.epoch ?? { generation: 1, start: 1 }) : dir!.nextEpoch;
   try {
     const env = await startEnvironment({
       stores,
@@ -67,6 +71,7 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
       files: new ThreadFileReader(),
       createReplica: ({ workers }) => connect(workers, { options, stores, processTag, logger }),
       defaultWorkers: options.defaultWorkers ?? 1,
+      ...(standby !== undefined && { standby }),
       onFenced: options.onFenced ?? ((error) => logger.error({ error }, 'another process has taken over')),
     });
     return {

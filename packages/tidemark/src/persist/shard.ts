@@ -164,6 +164,14 @@ export class Shard {
     return acquireHold(this.#ctx, this.log, this.#leases, options);
   }
 
+  /** Ends a durable hold by its name, whoever took it. */
+  async releaseDurable(name: string): Promise<void> {
+    const outcome = await this.log.transact((s) => ({
+      changes: s.holds.has(name) ? [{ op: 'release', holdId: name }] : [],
+    }));
+    if (outcome.kind !== 'applied') throw outcomeError(this.shardId, outcome);
+  }
+
   /** Resolves with the upper once it has passed `t`. */
   async waitForUpper(t: Timestamp, signal?: AbortSignal): Promise<Frontier> {
     return (await this.log.waitFor((s) => s.upper > t, signal)).upper;

@@ -1,6 +1,8 @@
 /**
- * The shards that the environment reads and writes: one durable hold each, under one name, so that a restart finds
+ * The shards that the environment reads and writes: one durable hold each, under its generation's name, so that a restart finds
  * everything as readable as it was. In memory any number of holds stand behind it.
+ *
+ * A generation that stands by holds by leases, which end with it, and leaves all upkeep to the leader.
  *
  * The hold follows the least of its readers and of the policy (one second behind the lesser of upper and now), lazily:
  * every move costs a transaction, and being late only keeps a little history longer.
@@ -12,19 +14,27 @@ import type { Shard } from '../persist/shard.ts';
 import type { ReadHold } from '../persist/shard-types.ts';
 import type { Stores } from '../persist/shards.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
-import type { Frontier } from '../time/timestamp.ts';
+import type { Frontier, Timestamp } from '../time/timestamp.ts';
+import type { StoreKind } from './group-commit.ts';
 import type { ShardCollections } from './shard-collections.ts';
 
 const COMPACTION_LAG_MS = 1000;
 /** The durable hold moves when it can move this far. */
 const HOLD_STEP_MS = 5000;
 const HOLD_NAME = 'environment';
+/**
+ * A name a generation: the holds of the one before cannot move it. An old leader that wakes up after its promotion finds its own gone,
+ * before it learns from an append that it was fenced.
+ */
+const holdName = (generation: number): string =>
+  generation === 1 ? HOLD_NAME : `${HOLD_NAME}-${generation}`;
 /** How often a shard is looked after though nobody writes to it: expired holds, replaced blobs. */
 const UPKEEP_MS = 60_000;
 
 interface Entry {
   readonly shard: Shard;
-  readonly durable: ReadHold;
+  readonly store: StoreKind;
+  durable: ReadHold;
   readonly holds: HoldSet;
   readonly stopWatching: () => void;
   upper: Frontier;
@@ -33,23 +43,36 @@ interface Entry {
   upkeepAtMs: number;
 }
 
+export interface CollectionsOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly generation: number;
+  /** False: another generation writes. */
+  readonly leads: boolean;
+}
+
 export class Collections implements ShardCollections {
   readonly #entries = new Map<GlobalId, Entry>();
   readonly #listeners = new Set<(id: GlobalId, upper: Frontier) => void>();
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #generation: number;
+  #leads: boolean;
 
-  constructor(options: { readonly clock: Clock; readonly logger: Logger }) {
+  constructor(options: CollectionsOptions) {
     this.#clock = options.clock;
     this.#logger = options.logger;
+    this.#generation = options.generation;
+    this.#leads = options.leads;
   }
 
   /** Begins to follow a shard under a collection's id. `watch` is the watch of the shard's own store. */
-  async add(id: GlobalId, shard: Shard, watch: Stores['watch']): Promise<void> {
+  async add(id: GlobalId, shard: Shard, watch: Stores['watch'], store: StoreKind = 'durable'): Promise<void> {
     assert(!this.#entries.has(id), `collection ${id} is added once`);
-    const durable = await shard.hold({ durableName: HOLD_NAME });
+    const durable = store === 'memory' || this.#leads ? await this.#own(shard) : await shard.hold();
     const entry: Entry = {
       shard,
+      store,
       durable,
       holds: new HoldSet(),
       stopWatching: watch.subscribe(shard.shardId, (n) => this.#moved(id, n.upper)),
@@ -59,6 +82,50 @@ export class Collections implements ShardCollections {
       upkeepAtMs: this.#clock.nowMs() + UPKEEP_MS,
     };
     this.#entries.set(id, entry);
+  }
+
+  async #own(shard: Shard): Promise<ReadHold> {
+    const name = holdName(this.#generation);
+    const hold = await shard.hold({ durableName: name });
+    const earlier = shard
+      .info()
+      .holds.map((h) => h.holdId)
+      .filter((h) => h !== name && (h === HOLD_NAME || h.startsWith(`${HOLD_NAME}-`)));
+    for (const h of earlier) await shard.releaseDurable(h);
+    return hold;
+  }
+
+  /** Leases become durable holds, and the holds of generations before this one go. */
+  async lead(): Promise<void> {
+    this.#leads = true;
+    const durable = [...this.#entries.values()].filter((e) => e.store === 'durable');
+    await Promise.all(
+      durable.map(async (e) => {
+        const lease = e.durable;
+        e.durable = await this.#own(e.shard);
+        await lease.release();
+      }),
+    );
+  }
+
+  /**
+   * Makes a collection readable from `at` on again, if its shard still is: the policy of a generation that stands by knows nothing
+   * of what the leader is about to create.
+   */
+  async reach(id: GlobalId, at: Timestamp): Promise<Hold> {
+    const e = this.#entry(id);
+    const hold = e.holds.acquire(at);
+    if (at >= e.since) return hold;
+    try {
+      const before = e.durable;
+      e.durable = await e.shard.hold({ since: at });
+      e.since = Math.min(e.since, at);
+      await before.release();
+      return hold;
+    } catch (error) {
+      hold.release();
+      throw error;
+    }
   }
 
   #moved(id: GlobalId, upper: Frontier): void {
@@ -74,6 +141,8 @@ export class Collections implements ShardCollections {
     if (e === undefined) return undefined;
     this.#entries.delete(id);
     e.stopWatching();
+    // The shard is the leader's to remove, and may be gone already.
+    if (!this.#leads && e.store === 'durable') void e.durable.release().catch(() => undefined);
     return e.shard;
   }
 
@@ -138,7 +207,7 @@ export class Collections implements ShardCollections {
   }
 
   #upkeep(id: GlobalId, e: Entry, now: number): void {
-    if (now < e.upkeepAtMs) return;
+    if (now < e.upkeepAtMs || (!this.#leads && e.store === 'durable')) return;
     e.upkeepAtMs = now + UPKEEP_MS;
     e.shard.maintain().catch((error: unknown) => {
       if (this.#entries.has(id)) this.#logger.warn({ id, error }, 'a shard was not looked after');
@@ -152,8 +221,12 @@ export class Collections implements ShardCollections {
     return n;
   }
 
-  close(): void {
-    for (const e of this.#entries.values()) e.stopWatching();
+  /** Durable holds stay for the next start; leases go. */
+  async close(): Promise<void> {
+    const entries = [...this.#entries.values()];
     this.#entries.clear();
+    for (const e of entries) e.stopWatching();
+    if (this.#leads) return;
+    await Promise.allSettled(entries.filter((e) => e.store === 'durable').map((e) => e.durable.release()));
   }
 }

@@ -49,8 +49,8 @@ export interface GroupCommitOptions {
   readonly timers: Timers;
   readonly logger: Logger;
   readonly tickMs: number;
-  /** Another generation or start writes now: this process must stop. */
-  readonly onFenced: (error: Error) => void;
+  /** Another generation or start writes now, and this process must stop. Gives what its writers are told. */
+  readonly fenced: (detail: string) => SqlError;
 }
 
 const OUTCOME_PAUSE_MS = 1000;
@@ -81,11 +81,12 @@ export class GroupCommit {
     if (this.#closed) return;
     this.#cancelTick = this.#o.timers.after(this.#o.tickMs, () => {
       this.#cancelTick = null;
+      if (this.#closed) return;
       // With nobody to tell, a failed tick is told to the log; the next one tries again.
       if (this.#running === null && this.#queue.length === 0)
-        this.write({}).catch((error: unknown) =>
-          this.#o.logger.warn({ error }, 'the clock tick of tables failed'),
-        );
+        this.write({}).catch((error: unknown) => {
+          if (!this.#closed) this.#o.logger.warn({ error }, 'the clock tick of tables failed');
+        });
       this.#tickLater();
     });
   }
@@ -181,12 +182,9 @@ export class GroupCommit {
   }
 
   #refused(batch: readonly Pending[], result: { readonly kind: string; readonly shardId: string }): void {
-    const error = new SqlError('admin_shutdown', 'another process has taken over this environment', {
-      detail: `shard ${result.shardId}: ${result.kind}`,
-    });
-    for (const p of batch) p.reject(error);
     this.#closed = true;
-    this.#o.onFenced(error);
+    const error = this.#o.fenced(`shard ${result.shardId}: ${result.kind}`);
+    for (const p of batch) p.reject(error);
   }
 
   /** Waits for what is under way; later writes are refused. */

@@ -2,6 +2,9 @@
  * The order of writes and strict reads. A write gets a time greater than all before it; a strict read reads at the
  * greatest time whose write was acknowledged, so it sees every write that anybody has been told of. Times follow
  * the wall clock and never go back, also when the clock does or the process restarts.
+ *
+ * A process that stands by writes what is in its own memory, at times of its own, and reads everything durable at the newest
+ * time that it knows to be complete there.
  */
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
@@ -11,6 +14,8 @@ export class TimestampOracle {
   readonly #clock: Clock;
   #lastWrite: Timestamp;
   #read: Timestamp;
+  /** How far the leader is known to have got; null: this process leads. */
+  #followed: Timestamp | null = null;
 
   /** `initial`: everything before it may have been used by an earlier process. */
   constructor(clock: Clock, initial: Timestamp) {
@@ -31,7 +36,27 @@ export class TimestampOracle {
     if (ts > this.#read) this.#read = ts;
   }
 
+  /** The leader's times before and at `ts` are complete. */
+  follow(ts: Timestamp): void {
+    if (ts > (this.#followed ?? -1)) this.#followed = ts;
+  }
+
+  /** From the next write on this process leads: its times are later than `ts`, the last one of the leader before it. */
+  leadAfter(ts: Timestamp): void {
+    this.#lastWrite = Math.max(this.#lastWrite, ts);
+  }
+
+  /** The first write of its own is durable. */
+  leads(): void {
+    this.#followed = null;
+  }
+
   get readTime(): Timestamp {
+    return this.#followed ?? this.#read;
+  }
+
+  /** Of what this process alone writes; the same as `readTime` where it leads. */
+  get ownReadTime(): Timestamp {
     return this.#read;
   }
 }

@@ -12,6 +12,7 @@
  */
 import { startEnvironment } from '../adapter/boot.ts';
 import type { Environment } from '../adapter/environment.ts';
+import { type LeaderStatus, leaderStatus, promote } from '../adapter/promotion.ts';
 import { Session } from '../adapter/session.ts';
 import { AssertionError, assert } from '../base/assert.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
@@ -29,9 +30,9 @@ import { Shards } from '../persist/shards.ts';
 import { expandedRows } from '../repr/rows.ts';
 import type { Datum } from '../repr/types.ts';
 import { parseStatements } from '../sql/parse.ts';
-import { HeldBlob, HeldConsensus } from './held-stores.ts';
-import { SeededRandom } from './random.ts';
-import { VirtualTime } from './virtual-time.ts';
+import type { SeededRandom } from './random.ts';
+import { Door, SharedData } from './shared-data.ts';
+import type { VirtualTime } from './virtual-time.ts';
 
 export interface TestOptions {
   readonly seed?: number;
@@ -85,31 +86,40 @@ export class TestEnvironment {
   /** What was said between the environment and its replicas, with its time: two runs of a seed are equal in it. */
   readonly trace: string[] = [];
   readonly #o: TestOptions;
-  readonly #consensus = new HeldConsensus();
-  readonly #blob = new HeldBlob();
+  /** The process that reached the data last was fenced: why. */
+  fenced: Error | null = null;
+  readonly #data: SharedData;
+  readonly #door: Door;
+  #standsBy: boolean;
   readonly #replicas = new Map<ReplicaId, Connected>();
   readonly #lives = new Map<ReplicaId, number>();
   readonly #stalled = new Set<string>();
   #session!: Session;
   #stores!: StoreSet;
   #sessions = 0;
-  #starts = 0;
   #baseline = '';
 
-  constructor(options: TestOptions) {
+  /** `leader`: another process over the same data, for which this one stands by. */
+  constructor(options: TestOptions, leader?: TestEnvironment) {
     this.#o = options;
     this.seed = options.seed ?? 1;
-    this.random = new SeededRandom(this.seed);
-    this.time = new VirtualTime(this.random);
+    this.#data = leader === undefined ? new SharedData(this.seed) : leader.#data;
+    this.#door = new Door(this.#data);
+    this.#standsBy = leader !== undefined;
+    this.random = this.#data.random;
+    this.time = this.#data.time;
   }
 
   async open(): Promise<void> {
     const { time, random } = this;
     const logger = this.#o.logger ?? silentLogger;
-    const common = { clock: time, timers: time, random, logger, processTag: 'test' };
+    const data = this.#data;
+    const generation = data.generation + (this.#standsBy ? 1 : 0);
+    const common = { clock: time, timers: time, random, logger, processTag: `test-${generation}` };
+    const { blob, consensus } = this.#door;
     const stores: StoreSet = {
       // Every part a blob of its own, so that its reading can be held up.
-      durable: new Shards({ ...common, blob: this.#blob, consensus: this.#consensus, inlineMaxBytes: 0 }),
+      durable: new Shards({ ...common, blob, consensus, watch: data.watch, inlineMaxBytes: 0 }),
       memory: new Shards({ ...common, blob: new MemoryBlob(), consensus: new MemoryConsensus() }),
     };
     this.#stores = stores;
@@ -117,8 +127,8 @@ export class TestEnvironment {
     this.env = await this.settle(
       startEnvironment({
         stores,
-        generation: 1,
-        start: ++this.#starts,
+        generation,
+        start: this.#standsBy ? 1 : ++data.starts,
         clock: time,
         timers: time,
         random,
@@ -127,20 +137,49 @@ export class TestEnvironment {
         createReplica: ({ replicaId, workers }) => this.#connect(replicaId, workers),
         defaultWorkers: this.#o.workers ?? 1,
         onFenced: (error) => {
-          throw error;
+          this.fenced = error;
         },
+        ...(this.#standsBy && { standby: { claim: () => data.claim(generation) } }),
       }),
     );
+    data.open++;
     this.#session = this.session();
     await this.settle(this.env.group.write({}));
     await this.run();
-    if (this.#starts === 1) this.#baseline = JSON.stringify(this.#living());
+    if (generation === 1 && data.starts === 1) this.#baseline = JSON.stringify(this.#living());
+  }
+
+  /** Another process over the same data, which stands by. */
+  async standby(options: Omit<TestOptions, 'seed'> = {}): Promise<TestEnvironment> {
+    const t = new TestEnvironment({ ...options, seed: this.seed }, this);
+    await t.open();
+    return t;
+  }
+
+  get status(): LeaderStatus {
+    return leaderStatus(this.env);
+  }
+
+  /** Lets time pass until a process that stands by is caught up. */
+  async caughtUp(): Promise<void> {
+    await this.until(() => this.status.caughtUp, 'the process that stands by is caught up');
+  }
+
+  async promote(options: { readonly force?: boolean } = {}): Promise<void> {
+    await this.settle(promote(this.env, options));
+    this.#standsBy = false;
+  }
+
+  /** What this process asks of the stores waits until the returned function is called: as stopped, it holds everything it has. */
+  stop(): () => void {
+    return this.#door.shut();
   }
 
   /** Ends the environment in good order, and starts another one over the same data. */
   async restart(): Promise<void> {
     this.#session.close();
     await this.settle(this.env.close());
+    this.#data.open--;
     await this.open();
   }
 
@@ -311,12 +350,12 @@ export class TestEnvironment {
 
   /** Nothing is written to the object's shard until the returned function is called. */
   holdAppends(name: string): () => void {
-    return this.#consensus.hold(consensusKey(this.#shardOf(name)));
+    return this.#data.consensus.hold(consensusKey(this.#shardOf(name)));
   }
 
   /** Nothing is read from the object's shard until the returned function is called. */
   holdReads(name: string): () => void {
-    return this.#blob.hold(`${this.#shardOf(name)}/`);
+    return this.#data.blob.hold(`${this.#shardOf(name)}/`);
   }
 
   /** The one replica of a cluster. */
@@ -380,7 +419,7 @@ export class TestEnvironment {
   async orphans(): Promise<readonly string[]> {
     const known = new Set<string | undefined>([CATALOG_SHARD]);
     for (const e of this.env.catalog.all('item')) known.add(e.shard);
-    const stored = new Set((await this.#blob.list('')).map((key) => key.split('/')[0]!));
+    const stored = new Set((await this.#data.blob.list('')).map((key) => key.split('/')[0]!));
     return [...stored].filter((shard) => !known.has(shard));
   }
 
@@ -400,8 +439,9 @@ export class TestEnvironment {
     this.#session.close();
     await this.settle(this.env.close());
     await this.run();
+    this.#data.open--;
     assert(
-      this.time.waiting === 0,
+      this.#data.open > 0 || this.time.waiting === 0,
       `no timer is left after the end, but ${this.time.waiting} (seed ${this.seed})`,
     );
   }

@@ -287,8 +287,13 @@ export function viewMir(env: Environment, item: RelationItem, clusterId: Cluster
 }
 
 /** A view's query where the cluster keeps it up to date; other views with an index there are read through it. */
-export function maintainedPlan(env: Environment, view: RelationItem, clusterId: ClusterId): QueryPlan {
+export function maintainedPlan(
+  env: Environment,
+  view: RelationItem,
+  clusterId: ClusterId,
+  c: DataflowContext = dataflowContext(env, clusterId),
+): QueryPlan {
   const context = storedContext(env.catalog, view.name.database ?? '');
-  const indexedViews = indexedOn(dataflowContext(env, clusterId));
+  const indexedViews = indexedOn(c);
   return planQuery(view.query!, { ...context, maintained: true, indexedViews });
 }

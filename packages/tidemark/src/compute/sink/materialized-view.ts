@@ -2,6 +2,7 @@
  * A view's sink: mint · write · append over its output shard, read back to know what is already there. It
  * probes what comes in, so that `progress` is what was computed, whatever the writer waits for.
  */
+import { SqlError } from '../../base/error.ts';
 import type { Scope } from '../../dataflow/builder.ts';
 import { probe } from '../../operators/probe.ts';
 import type { OksErrs } from '../../operators/state/stateful-operator.ts';
@@ -60,7 +61,8 @@ export function viewSink(
         onUpper: moved,
         onError,
         onRetry: context.onRetry,
-        onFenced: (by) => onError(new Error(`${sink.id} may not write to its shard any more (${by})`)),
+        onFenced: (by) =>
+          onError(new SqlError('admin_shutdown', `${sink.id} may not write to its shard any more (${by})`)),
         pause: context.pause,
       });
       inner.onShutdown(context.watch(sink.shard, moved));

@@ -1,0 +1,203 @@
+/**
+ * The catalog of a generation that stands by: follows what the leader makes durable, in order, and brings about here what it says.
+ * Objects that the leader creates are maintained here too, without the permission to write; objects that it drops end.
+ *
+ * The read time follows the leader only when everything before it was applied, so a strict read here sees the catalog of its time.
+ */
+import type { GlobalId } from '../base/ids.ts';
+import { compareIds } from '../base/ids.ts';
+import type { CatalogItem } from '../catalog/catalog-reader.ts';
+import { type EntityChanges, readChanges } from '../catalog/durable-catalog.ts';
+import { type Entity, entityKey, type ItemEntity } from '../catalog/entities.ts';
+import type { Frontier, Timestamp } from '../time/timestamp.ts';
+import type { Environment } from './environment.ts';
+import { loadItem } from './items.ts';
+import type { CatalogFollower } from './leadership.ts';
+import { recreateDataflow } from './recreate.ts';
+
+/** Pause after an error before the catalog is read on. */
+const RETRY_MS = 1000;
+
+export class Follower implements CatalogFollower {
+  readonly #env: Environment;
+  readonly #ended = new AbortController();
+  readonly #waiting = new Set<() => void>();
+  /** Objects whose dataflow could not be created yet: tried again when the leader moves. */
+  readonly #pending = new Map<GlobalId, ItemEntity>();
+  #applied: Timestamp;
+  #running: Promise<void> = Promise.resolve();
+
+  /** Everything at and before `asOf` is there already. */
+  constructor(env: Environment, asOf: Timestamp) {
+    this.#env = env;
+    this.#applied = asOf + 1;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  get applied(): Frontier {
+    return this.#applied;
+  }
+
+  get pending(): ReadonlySet<GlobalId> {
+    return new Set(this.#pending.keys());
+  }
+
+  async reach(upper: Frontier): Promise<void> {
+    while (this.#applied < upper && !this.#ended.signal.aborted)
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+  }
+
+  #wake(): void {
+    for (const f of this.#waiting) f();
+    this.#waiting.clear();
+  }
+
+  async #run(): Promise<void> {
+    const { options } = this.#env;
+    while (!this.#ended.signal.aborted)
+      try {
+        await this.#follow();
+      } catch (error) {
+        if (this.#ended.signal.aborted || this.#env.leadership.role === 'fenced') return this.#wake();
+        options.logger.warn({ error }, 'the catalog of the leader is read again');
+        await this.#pause();
+      }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#env.options.timers.after(RETRY_MS, resolve);
+      this.#ended.signal.addEventListener('abort', () => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
+  async #follow(): Promise<void> {
+    const { catalogShard, leadership, oracle, options } = this.#env;
+    // The leader leaves replaced parts lying for a while where another process holds the shard.
+    const lease = await catalogShard.hold();
+    const listen = await catalogShard.listen(this.#applied - 1);
+    try {
+      while (!this.#ended.signal.aborted) {
+        const step = await listen.next(this.#ended.signal);
+        if (step === null) return;
+        leadership.check();
+        for (const change of await readChanges(options.stores.durable, step)) await this.#apply(change);
+        await this.#createPending();
+        this.#applied = step.upper;
+        oracle.follow(step.upper - 1);
+        this.#wake();
+      }
+    } finally {
+      listen.close();
+      await lease.release();
+    }
+  }
+
+  async #apply({ remove, put }: EntityChanges): Promise<void> {
+    const env = this.#env;
+    const kept = new Set(put.map(entityKey));
+    const gone = remove.filter((e) => !kept.has(entityKey(e)));
+    const items = put.filter((e) => e.kind === 'item').sort((a, b) => compareIds(a.id, b.id));
+    const others = put.filter((e) => e.kind !== 'item');
+    const known = new Map(items.map((e) => [e.id, env.catalog.get('item', e.id)]));
+    const replicas = gone
+      .filter((e) => e.kind === 'cluster')
+      .map((c) => [c.id, replicasOf(env, c.id)] as const);
+    for (const e of items) await followShard(env, e);
+    await env.transact({ remove: [...gone, ...storedLike(env, others)], put: others }, { durable: false });
+    for (const e of gone) if (e.kind === 'item') this.#drop(e);
+    for (const e of gone) if (e.kind === 'replica') await env.clusters.stopReplica(e.id);
+    for (const [id, of] of replicas) await env.clusters.stopCluster(id, of);
+    for (const e of others)
+      if (e.kind === 'cluster' && !env.clusters.instances.has(e.id)) env.clusters.startCluster(e.id);
+    for (const e of others) if (e.kind === 'replica') await startReplica(env, e, remove);
+    for (const e of items) await this.#put(e, known.get(e.id));
+  }
+
+  #drop(e: ItemEntity): void {
+    const env = this.#env;
+    this.#pending.delete(e.id);
+    env.leadership.heldBack.delete(e.id);
+    if (e.clusterId !== undefined) env.clusters.instances.get(e.clusterId)?.drop([e.id]);
+    // Its shard is the leader's to remove.
+    env.collections.remove(e.id);
+  }
+
+  /** `old`: as it was before; a change of its name alone does not touch what runs. */
+  async #put(e: ItemEntity, old: ItemEntity | undefined): Promise<void> {
+    const env = this.#env;
+    let item: CatalogItem;
+    try {
+      item = loadItem(env.catalog, e);
+    } catch (error) {
+      env.options.logger.error(
+        { id: e.id, sql: e.createSql, error },
+        'an object of the leader could not be loaded',
+      );
+      return;
+    }
+    await env.transact(
+      { remove: storedLike(env, [e]), put: [e], items: new Map([[e.id, item]]) },
+      { durable: false },
+    );
+    if (e.clusterId === undefined) return;
+    const runs = env.clusters.instance(e.clusterId).hasCollection(e.id);
+    if (runs && old?.shard === e.shard && old?.clusterId === e.clusterId) return;
+    if (old !== undefined) env.clusters.instances.get(old.clusterId!)?.drop([e.id]);
+    this.#pending.set(e.id, e);
+  }
+
+  async #createPending(): Promise<void> {
+    for (const [id, e] of this.#pending)
+      try {
+        await recreateDataflow(this.#env, e);
+        this.#pending.delete(id);
+      } catch (error) {
+        this.#env.options.logger.warn({ id, error }, 'an object of the leader is not maintained yet');
+      }
+  }
+
+  /** Ends at once; waiters are let go. */
+  async stop(): Promise<void> {
+    this.#ended.abort();
+    this.#wake();
+    await this.#running;
+    this.#wake();
+  }
+}
+
+const storedLike = (env: Environment, put: readonly Entity[]): Entity[] =>
+  put.flatMap((e) => env.catalog.get(e.kind, e.id) ?? []);
+
+const replicasOf = (env: Environment, clusterId: string) =>
+  [...env.catalog.all('replica')].filter((r) => r.clusterId === clusterId);
+
+async function startReplica(
+  env: Environment,
+  e: Extract<Entity, { kind: 'replica' }>,
+  removed: readonly Entity[],
+): Promise<void> {
+  if (removed.some((r) => entityKey(r) === entityKey(e))) await env.clusters.stopReplica(e.id);
+  env.clusters.startReplica(e.clusterId, e);
+}
+
+/** Begins to read an object's shard, which the leader made before it committed the object. */
+export async function followShard(env: Environment, e: ItemEntity): Promise<void> {
+  if (e.shard === undefined) return;
+  if (env.collections.has(e.id)) {
+    if (env.collections.shardOf(e.id) === e.shard) return;
+    env.collections.remove(e.id);
+  }
+  const { durable } = env.options.stores;
+  const shard = await durable.open(e.shard);
+  // Dropped again already: its end follows.
+  if (shard === null)
+    env.options.logger.warn({ id: e.id, shard: e.shard }, 'the shard of an object is missing');
+  else await env.collections.add(e.id, shard, durable.stores.watch);
+}

@@ -1,0 +1,127 @@
+/**
+ * Dataflows of objects that are stored already, from the times that what is durable allows: at a start, and where a generation
+ * stands by, for each object that the leader creates meanwhile.
+ */
+import { compareIds } from '../base/ids.ts';
+import type { RelationItem } from '../catalog/catalog-reader.ts';
+import { CATALOG_SHARD } from '../catalog/durable-catalog.ts';
+import type { ItemEntity } from '../catalog/entities.ts';
+import type { DataflowDescription } from '../compute/protocol.ts';
+import { isEmpty, MAX_TIME, type Timestamp } from '../time/timestamp.ts';
+import {
+  boundsOf,
+  type DataflowContext,
+  indexDataflow,
+  newAsOf,
+  scheduled,
+  viewDataflow,
+} from './dataflows.ts';
+import { dataflowContext, maintainedPlan, viewMir } from './ddl/create.ts';
+import type { Environment } from './environment.ts';
+
+/**
+ * In the order of creation, for an index must be there before what imports it. An index starts no later than any view of its
+ * cluster goes on from, a view one step below its durable upper.
+ */
+export function recreateDataflows(env: Environment): void {
+  const entities = [...env.catalog.all('item')]
+    .filter((e) => e.clusterId !== undefined && env.catalog.item(e.id) !== undefined)
+    .sort((a, b) => compareIds(a.id, b.id));
+  for (const e of entities) {
+    const c = dataflowContext(env, e.clusterId!);
+    const description = planObject(env, e, c);
+    if (description === null) continue;
+    const bounds = boundsOf(c, description);
+    const newest = newAsOf(bounds, env.oracle.readTime);
+    const asOf =
+      description.sinkExports.length > 0
+        ? continuation(env, e, newest)
+        : Math.max(bounds.since, Math.min(newest, earliestView(env, e, newest)));
+    if (asOf < bounds.since) {
+      // Guessing around it would give wrong contents.
+      const message = `it goes on from ${asOf}, and its inputs are readable from ${bounds.since}`;
+      env.options.logger.error({ id: e.id, name: e.name }, `an object cannot be maintained: ${message}`);
+      env.hydration.cannotMaintain(e.id, message);
+      continue;
+    }
+    create(env, c, { ...description, asOf });
+  }
+}
+
+/**
+ * One that the leader has created. What it reads was held for it by the leader at the time that it goes on from; here that may have
+ * been given up, so shards are asked for it again, and indexes that start later are left alone.
+ */
+export async function recreateDataflow(env: Environment, e: ItemEntity): Promise<void> {
+  const context = dataflowContext(env, e.clusterId!);
+  const first = planObject(env, e, context);
+  if (first === null) return;
+  const newest = newAsOf(boundsOf(context, first), env.oracle.readTime);
+  if (first.sinkExports.length === 0) {
+    create(env, context, { ...first, asOf: newest });
+    return;
+  }
+  const asOf = continuation(env, e, newest);
+  const c = { ...context, isUsable: (id: ItemEntity['id']) => context.instance.since(id) <= asOf };
+  const d = planObject(env, e, c)!;
+  const held = d.indexImports.map((i) => c.instance.hold(i.id, asOf));
+  try {
+    for (const i of d.shardImports) held.push(await env.collections.reach(i.id, asOf));
+    create(env, c, { ...d, asOf });
+  } finally {
+    for (const h of held) h.release();
+  }
+}
+
+/** A sink of a generation that stands by is permitted to write when that is promoted. */
+function create(env: Environment, c: DataflowContext, d: DataflowDescription): void {
+  const { leadership } = env;
+  if (d.mayWrite && !leadership.mayWrite)
+    for (const s of d.sinkExports) leadership.heldBack.set(s.id, c.clusterId);
+  c.instance.createDataflow({ ...d, mayWrite: d.mayWrite && leadership.mayWrite });
+}
+
+function planObject(
+  env: Environment,
+  e: ItemEntity,
+  c: DataflowContext,
+): Omit<DataflowDescription, 'asOf'> | null {
+  const item = env.catalog.item(e.id)!;
+  if (item.kind === 'index') {
+    const on = env.catalog.item(item.on) as RelationItem;
+    return indexDataflow(c, item, { mir: viewMir(env, on, e.clusterId!) });
+  }
+  // A sealed output is complete for ever.
+  if (!env.collections.has(e.id) || isEmpty(env.collections.upper(e.id))) return null;
+  const view = item as RelationItem;
+  return scheduled(
+    viewDataflow(c, view, maintainedPlan(env, view, e.clusterId!, c).mir, e.shard!),
+    view.refresh,
+  );
+}
+
+/**
+ * Where a view goes on: one step below what is durable, at its beginning if nothing is, and not later than its inputs have come: the
+ * shard of a view with a schedule is complete up to its next refresh.
+ */
+function continuation(env: Environment, e: ItemEntity, newest: Timestamp): Timestamp {
+  const { upper } = env.collections.shard(e.id);
+  return Math.min(newest, upper > 0 ? upper - 1 : env.collections.since(e.id));
+}
+
+function earliestView(env: Environment, e: ItemEntity, newest: Timestamp): Timestamp {
+  const views = [...env.catalog.all('item')].filter(
+    (v) => v.clusterId === e.clusterId && env.collections.has(v.id) && !isEmpty(env.collections.upper(v.id)),
+  );
+  return Math.min(...views.map((v) => continuation(env, v, newest)), MAX_TIME);
+}
+
+/**
+ * Removes shards that creations and drops left which a crash cut short. Objects that could not be loaded keep theirs, for a version
+ * that can.
+ */
+export async function sweepShards(env: Environment): Promise<void> {
+  const known = new Set<string>([CATALOG_SHARD]);
+  for (const { shard } of env.catalog.all('item')) if (shard !== undefined) known.add(shard);
+  await env.options.stores.durable.sweep(known.union(env.quarantined));
+}
