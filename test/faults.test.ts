@@ -231,7 +231,7 @@ test('a worker thread dies: the read under way ends with an error, the replica c
   const logging = { ...opened.env.catalog.logging(instance.clusterId) };
   instance.replicas[0]!.connection.send({ kind: 'createInstance', logging, tunables });
   await eventually(() => values(db, statuses), [['offline']]);
-  await assert.rejects(db.query('SELECT n FROM v'), /replica \w+ is not connected/);
+  await assert.rejects(db.query('SELECT n FROM v'), /no replica of the cluster is connected/);
   await eventually(() => values(db, statuses), [['online']]);
   await db.exec('INSERT INTO t VALUES (0)');
   assert.deepEqual(await values(db, 'SELECT n FROM v'), [[2002n]]);

@@ -37,6 +37,9 @@ export const SYSTEM_REPLICA: ReplicaEntity = {
   workers: 1,
 };
 
+/** Changes of a replica's status that are kept. */
+const STATUSES_KEPT = 100;
+
 /** What a running replica is made from. */
 export type ReplicaSpec = Pick<ReplicaEntity, 'id' | 'workers'>;
 
@@ -69,6 +72,7 @@ export class Clusters {
   readonly #host: ClusterHost;
   readonly #instances = new Map<ClusterId, ComputeInstance>();
   readonly #supervisors = new Map<ReplicaId, ReplicaSupervisor>();
+  readonly #statusHistory = new Map<ReplicaId, readonly Row[]>();
   readonly #lifecycleListeners = new Set<(event: LifecycleEvent, clusterId: ClusterId) => void>();
 
   constructor(host: ClusterHost) {
@@ -140,20 +144,27 @@ export class Clusters {
       timers,
       onStatus: (status, reason) => {
         this.#host.hydration.replicaStatus(clusterId, replica.id, reason);
-        this.#host.setLiveLater('mz_cluster_replica_statuses', replica.id, [
-          [replica.id, status, reason, BigInt(Math.round(clock.nowMs() * 1000))],
-        ]);
+        this.#status(replica.id, [replica.id, status, reason, BigInt(Math.round(clock.nowMs() * 1000))]);
       },
     });
     this.#supervisors.set(replica.id, supervisor);
     supervisor.start();
   }
 
+  #status(replicaId: ReplicaId, row: Row): void {
+    const history = [...(this.#statusHistory.get(replicaId) ?? []), row].slice(-STATUSES_KEPT);
+    this.#statusHistory.set(replicaId, history);
+    this.#host.setLiveLater('mz_cluster_replica_statuses', replicaId, [row]);
+    this.#host.setLiveLater('mz_cluster_replica_status_history', replicaId, history);
+  }
+
   async stopReplica(replicaId: ReplicaId): Promise<void> {
     const supervisor = this.#supervisors.get(replicaId);
     this.#supervisors.delete(replicaId);
     await supervisor?.stop();
+    this.#statusHistory.delete(replicaId);
     this.#host.setLiveLater('mz_cluster_replica_statuses', replicaId, []);
+    this.#host.setLiveLater('mz_cluster_replica_status_history', replicaId, []);
   }
 
   /** `replicas`: those it had; the catalog knows them no more. */
@@ -161,6 +172,13 @@ export class Clusters {
     for (const r of replicas) await this.stopReplica(r.id);
     await this.#instances.get(clusterId)?.close();
     this.#instances.delete(clusterId);
+  }
+
+  /** What a replica is told about its logs it is told once, when it starts. */
+  async introspectionChanged(clusterId: ClusterId): Promise<void> {
+    const { catalog } = this.#host;
+    this.instance(clusterId).setLogging(catalog.logging(clusterId));
+    for (const r of catalog.clusterById(clusterId)!.replicas) await this.#supervisors.get(r.id)?.restart();
   }
 
   /** Replicas that wait for slots look again. */

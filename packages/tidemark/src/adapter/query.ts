@@ -100,9 +100,9 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
   if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
   const mir = options.times === undefined ? withCatalogRows(env, c, plan.mir) : plan.mir;
   if (mir.op === 'Constant') return { rows: constantRows({ ...plan, mir }), desc, times: null };
-  const replicaId = replicaOf(env, c.clusterId, options.replicaName);
+  const replicaId = replicaOf(env, c.clusterId, options.replicaName, plan.usesLogs.length > 0);
   const logs =
-    plan.usesLogs.length === 0 ? null : (options.times?.logs ?? newestLogTime(c, replicaId, plan.usesLogs));
+    plan.usesLogs.length === 0 ? null : (options.times?.logs ?? newestLogTime(c, replicaId!, plan.usesLogs));
   const fast = fastPath(c, mir);
   const built = fast === null ? withLogs(buildPlan(c, mir), c, logs) : null;
   const ts = options.times?.ts ?? chooseTime(env, c, fast ?? built!, options.serializable);
@@ -186,23 +186,43 @@ function contextFor(env: Environment, plan: QueryPlan, options: QueryOptions): D
   return dataflowContext(env, options.clusterId);
 }
 
-function replicaOf(env: Environment, clusterId: ClusterId, name: string): ReplicaId {
+/** The replica that must answer; undefined: any. Logs are a replica's own, so who asks for them says of which one. */
+function replicaOf(
+  env: Environment,
+  clusterId: ClusterId,
+  name: string,
+  usesLogs: boolean,
+): ReplicaId | undefined {
   const cluster = env.catalog.clusterById(clusterId)!;
-  const named = name !== '' && clusterId !== SYSTEM_CLUSTER.id;
-  const replica = named ? cluster.replicas.find((r) => r.name === name) : cluster.replicas[0];
-  if (replica === undefined && named && cluster.replicas.length > 0)
-    throw new SqlError('undefined_object', `cluster replica "${cluster.name}.${name}" does not exist`, {
-      hint: 'RESET cluster_replica, or SET it to a replica of the cluster',
-    });
-  if (replica === undefined)
+  const { replicas } = cluster;
+  if (replicas.length === 0)
     throw new SqlError(
       'object_not_in_prerequisite_state',
       `cluster "${cluster.name}" has no replica to run the query on`,
-      {
-        hint: 'use CREATE CLUSTER REPLICA to add one',
-      },
+      { hint: replicaHint(env, clusterId) },
     );
-  return replica.id;
+  if (name !== '' && clusterId !== SYSTEM_CLUSTER.id) {
+    const replica = replicas.find((r) => r.name === name);
+    if (replica !== undefined) return replica.id;
+    throw new SqlError('undefined_object', `cluster replica "${cluster.name}.${name}" does not exist`, {
+      hint: 'RESET cluster_replica, or SET it to a replica of the cluster',
+    });
+  }
+  if (!usesLogs) return undefined;
+  if (replicas.length > 1)
+    throw new SqlError(
+      'object_not_in_prerequisite_state',
+      'log relations are kept by each replica for itself: the query must name the replica',
+      { hint: `SET cluster_replica to one of ${replicas.map((r) => r.name).join(', ')}` },
+    );
+  return replicas[0]!.id;
+}
+
+function replicaHint(env: Environment, id: ClusterId): string {
+  const { name, size } = env.catalog.get('cluster', id)!;
+  return size === null
+    ? 'use CREATE CLUSTER REPLICA to add one'
+    : `use ALTER CLUSTER ${name} SET (REPLICATION FACTOR 1); CREATE CLUSTER REPLICA is for unmanaged clusters`;
 }
 
 /**
@@ -300,7 +320,7 @@ async function peekDataflow(
   ts: Timestamp,
 ): Promise<Batch> {
   const id = env.nextTransient();
-  c.instance.createDataflow({ ...transientDataflow(id, built, peek.desc), asOf: ts });
+  c.instance.createDataflow({ ...transientDataflow(id, built, peek.desc), asOf: ts }, peek.replicaId);
   try {
     return await c.instance.peek({
       ...peek,

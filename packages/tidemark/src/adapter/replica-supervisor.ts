@@ -38,6 +38,13 @@ export class ReplicaSupervisor {
     });
   }
 
+  async restart(): Promise<void> {
+    this.#cancel?.();
+    this.#o.onStatus('offline', 'restarted');
+    await this.#o.instance.removeReplica(this.#o.replicaId, 'restarted');
+    this.start();
+  }
+
   lost(reason: string): void {
     if (this.#stopped) return;
     this.#cancel?.();
@@ -49,6 +56,6 @@ export class ReplicaSupervisor {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel?.();
-    await this.#o.instance.removeReplica(this.#o.replicaId);
+    await this.#o.instance.removeReplica(this.#o.replicaId, 'dropped');
   }
 }

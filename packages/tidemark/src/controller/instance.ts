@@ -141,6 +141,11 @@ export class ComputeInstance {
     for (const r of this.#replicas.values()) if (maintains(r, c)) r.send(command);
   }
 
+  /** Of replicas that connect from now on: what a replica is told about its logs it is told once. */
+  setLogging(logging: LoggingConfig): void {
+    this.#history.record({ kind: 'createInstance', logging, tunables: this.#o.tunables });
+  }
+
   // ---- Replicas
 
   get replicas(): readonly Replica[] {
@@ -170,12 +175,12 @@ export class ComputeInstance {
     for (const command of this.#history.replay(id)) replica.send(command);
   }
 
-  async removeReplica(id: ReplicaId): Promise<void> {
+  async removeReplica(id: ReplicaId, why: 'dropped' | 'restarted' = 'dropped'): Promise<void> {
     const replica = this.#replicas.get(id);
     if (replica === undefined) return;
     this.#forgetReplica(
       id,
-      () => new SqlError('object_not_in_prerequisite_state', `replica ${id} was dropped`),
+      () => new SqlError('object_not_in_prerequisite_state', `replica ${id} was ${why}`),
     );
     await replica.connection.close();
   }

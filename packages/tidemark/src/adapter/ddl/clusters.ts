@@ -7,7 +7,8 @@ import type { Environment } from '../environment.ts';
 import { type Notify, replacedBy } from './create.ts';
 import { flag, introspectionInterval, onlyOptions, replicaSize } from './options.ts';
 
-const MORE_REPLICAS = 'more than one replica in a cluster';
+/** As many replicas as anybody has a use for; a slip of the finger should not start a thousand threads. */
+const MAX_REPLICAS = 16;
 
 export async function createCluster(
   env: Environment,
@@ -22,7 +23,7 @@ export async function createCluster(
   }
   onlyOptions(
     options,
-    ['size', 'replication factor', 'introspection interval', 'introspection debugging'],
+    ['size', 'replication factor', 'introspection interval', 'introspection debugging', 'managed'],
     'a cluster',
   );
   const wanted = wantedReplicas(plan);
@@ -47,24 +48,47 @@ export async function createCluster(
 /** `REPLICAS (…)`, or as many of the size as the replication factor says: one, unless it says otherwise. */
 function wantedReplicas(plan: Extract<ClusterPlan, { kind: 'createCluster' }>): readonly ReplicaPlan[] {
   const { options, replicas } = plan;
-  if (replicas !== undefined) {
-    if (options['size'] !== undefined)
-      throw new SqlError('syntax_error', 'a cluster has either SIZE or REPLICAS');
-    if (replicas.length > 1) throw unsupported(MORE_REPLICAS);
-    return replicas;
+  const managed = options['managed'] === undefined ? replicas === undefined : flag(options, 'managed');
+  if (!managed || replicas !== undefined) {
+    for (const o of ['size', 'replication factor'])
+      if (options[o] !== undefined)
+        throw new SqlError('syntax_error', `a cluster has either ${o.toUpperCase()} or REPLICAS`);
+    if (managed) throw new SqlError('syntax_error', 'a cluster that lists its REPLICAS is not managed');
+    return distinct(replicas ?? []);
   }
   if (options['size'] === undefined)
     throw new SqlError('invalid_parameter_value', 'a cluster needs SIZE or REPLICAS', {
       hint: "e.g. CREATE CLUSTER c (SIZE '2'), or CREATE CLUSTER c REPLICAS ()",
     });
-  const factor = Number(options['replication factor'] ?? 1);
-  if (!Number.isInteger(factor) || factor < 0)
-    throw new SqlError('invalid_parameter_value', 'REPLICATION FACTOR is a whole number, 0 or more');
-  if (factor > 1) throw unsupported(MORE_REPLICAS);
-  return factor === 0 ? [] : [{ name: 'r1', options: { size: options['size'] } }];
+  const size = options['size'];
+  return managedNames(replicationFactor(options) ?? 1).map((name) => ({ name, options: { size } }));
 }
 
-function newReplicas(
+function distinct(replicas: readonly ReplicaPlan[]): readonly ReplicaPlan[] {
+  const names = new Set<string>();
+  for (const { name } of replicas) {
+    if (names.has(name)) throw new SqlError('duplicate_object', `replica "${name}" is named more than once`);
+    names.add(name);
+  }
+  return replicas;
+}
+
+export function replicationFactor(options: Options): number | undefined {
+  if (options['replication factor'] === undefined) return undefined;
+  const factor = Number(options['replication factor']);
+  if (!Number.isInteger(factor) || factor < 0 || factor > MAX_REPLICAS)
+    throw new SqlError(
+      'invalid_parameter_value',
+      `REPLICATION FACTOR is a whole number from 0 to ${MAX_REPLICAS}`,
+    );
+  return factor;
+}
+
+/** What the replicas of a managed cluster are called. */
+export const managedNames = (factor: number): readonly string[] =>
+  Array.from({ length: factor }, (_, i) => `r${i + 1}`);
+
+export function newReplicas(
   env: Environment,
   clusterId: ClusterId,
   plans: readonly ReplicaPlan[],
@@ -97,13 +121,13 @@ export async function createClusterReplica(
 ): Promise<void> {
   const cluster = env.catalog.clusterById(plan.cluster)!;
   refuseSystem(plan.cluster);
+  refuseManaged(env, plan.cluster);
   if (cluster.replicas.some((r) => r.name === plan.replica.name)) {
     const message = `cluster replica "${cluster.name}.${plan.replica.name}" already exists`;
     if (!plan.ifNotExists) throw new SqlError('duplicate_object', message);
     notify(`${message}, skipping`);
     return;
   }
-  if (cluster.replicas.length > 0) throw unsupported(MORE_REPLICAS);
   const made = newReplicas(env, plan.cluster, [plan.replica]);
   await env.transact({ remove: replacedBy(env, made.entities), put: made.entities });
   for (const r of made.replicas) env.clusters.startReplica(plan.cluster, r);
@@ -112,6 +136,15 @@ export async function createClusterReplica(
 export function refuseSystem(id: string): void {
   if (id.startsWith('s'))
     throw new SqlError('insufficient_privilege', 'the system cluster cannot be changed');
+}
+
+/** Its replicas follow from its size and factor: one that came or went by itself would contradict them. */
+export function refuseManaged(env: Environment, id: ClusterId): void {
+  const { size, name } = env.catalog.get('cluster', id)!;
+  if (size === null) return;
+  throw new SqlError('object_not_in_prerequisite_state', `cannot modify managed cluster "${name}"`, {
+    hint: `use ALTER CLUSTER ${name} SET (REPLICATION FACTOR n), or first ALTER CLUSTER ${name} SET (MANAGED = false)`,
+  });
 }
 
 export async function createSchema(

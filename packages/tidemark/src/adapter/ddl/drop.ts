@@ -7,7 +7,7 @@ import type { Entity } from '../../catalog/entities.ts';
 import type { ObjectRef, Plan } from '../../plan/statement/plan.ts';
 import type { Environment } from '../environment.ts';
 import { loadSource } from '../sources.ts';
-import { refuseSystem } from './clusters.ts';
+import { refuseManaged, refuseSystem } from './clusters.ts';
 import type { Notify } from './create.ts';
 
 type DropPlan = Extract<Plan, { kind: 'drop' }>;
@@ -51,6 +51,7 @@ function collect(env: Environment, o: ObjectRef, plan: DropPlan, database: strin
     case 'cluster replica': {
       const clusterId = o.id as ClusterId;
       refuseSystem(clusterId);
+      refuseManaged(env, clusterId);
       const name = o.parts[o.parts.length - 1]!;
       const replica = [...env.catalog.all('replica')].find(
         (r) => r.clusterId === clusterId && r.name === name,

@@ -3,6 +3,7 @@ import { unsupported } from '../../base/error.ts';
 import type { AlterPlan, ClusterPlan, CreatePlan, Plan } from '../../plan/statement/plan.ts';
 import type { Environment } from '../environment.ts';
 import { alterNames } from './alter.ts';
+import { alterCluster } from './alter-cluster.ts';
 import { alterSystem } from './alter-system.ts';
 import { comment, createCluster, createClusterReplica, createDatabase, createSchema } from './clusters.ts';
 import {
@@ -85,6 +86,10 @@ async function run(env: Environment, plan: DdlPlan, database: string, notify: No
       return `ALTER ${plan.object.objectType.toUpperCase()}`;
     case 'alterSet':
     case 'alterReset':
+      if (plan.object.objectType !== 'cluster')
+        throw unsupported(`ALTER ${plan.object.objectType.toUpperCase()} … SET`);
+      await alterCluster(env, plan);
+      return 'ALTER CLUSTER';
     case 'alterApplyReplacement':
     case 'alterSecret':
       throw unsupported(`ALTER ${plan.object.objectType.toUpperCase()}`);

@@ -57,6 +57,7 @@ export const BUILTIN_TABLES = [
       'size text? | of each replica, where the cluster manages them',
       'introspection_interval interval? | NULL: introspection is off',
       'introspection_debugging bool',
+      'managed bool | whether its replicas follow from size and replication factor',
     ),
     key: ['id'],
     rows: {
@@ -67,6 +68,7 @@ export const BUILTIN_TABLES = [
           c.size,
           c.introspectionIntervalMs === 0 ? null : new Interval(0, 0, c.introspectionIntervalMs * 1000),
           c.introspectionDebugging,
+          c.size !== null,
         ],
       ],
     },
@@ -327,6 +329,14 @@ export const BUILTIN_TABLES = [
     doc: 'whether a replica is connected: online, or offline with the reason',
     columns: columns('replica_id text', 'status text', 'reason text?', 'updated_at timestamptz'),
     key: ['replica_id'],
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_cluster_replica_status_history',
+    number: 1070,
+    oid: 21070,
+    doc: 'the last hundred changes of the status of each replica since this process began',
+    columns: columns('replica_id text', 'status text', 'reason text?', 'occurred_at timestamptz'),
   }),
   table({
     name: 'mz_functions',
