@@ -143,7 +143,7 @@ const INLINE_ROWS = 5000;
  * 10.5 to 6.5 ms. Rows about the present travel to the system cluster too: in the books they are newer than in their shard.
  */
 function withCatalogRows(env: Environment, c: DataflowContext, mir: Mir): Mir {
-  env.hydration.refresh();
+  env.hydration.refreshQueue();
   return rewrite(mir, (node) => {
     if (node.op !== 'Get' || env.catalog.item(node.id)?.kind !== 'builtin-table') return node;
     if (c.clusterId === SYSTEM_CLUSTER.id && !isLive(node.id)) return node;

@@ -38,6 +38,11 @@ export interface FailureFacts {
   readonly since: Instant;
 }
 
+/** An index that it reads has failed here, and it went down with that. */
+export interface DownFacts extends FailureFacts {
+  readonly cause: GlobalId;
+}
+
 /** An object on a replica; `replica` is null where the cluster has none. */
 export interface ObjectFacts {
   readonly objectId: GlobalId;
@@ -58,6 +63,7 @@ export interface ObjectFacts {
   readonly lateInputs: readonly InputFacts[];
   readonly queue: QueueFacts | null;
   readonly failure: FailureFacts | null;
+  readonly down: DownFacts | null;
   readonly mayWrite: boolean;
   /** The object whose place it will take. */
   readonly replaces: GlobalId | null;

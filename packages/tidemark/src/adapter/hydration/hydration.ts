@@ -11,12 +11,13 @@ import type { BuiltinRow } from '../../catalog/builtins/declare.ts';
 import type { CatalogState } from '../../catalog/catalog-state.ts';
 import type { Entity, ItemEntity } from '../../catalog/entities.ts';
 import type { ComputeInstance } from '../../controller/instance.ts';
-import { type LifecycleEvent, NO_LIFE } from '../../controller/lives.ts';
+import type { LifecycleEvent } from '../../controller/lives.ts';
 import type { ShardCollections } from '../../storage/shard-collections.ts';
 import { isEmpty } from '../../time/timestamp.ts';
 import type { LiveChange } from '../live-rows.ts';
-import type { FailureFacts, InputFacts, Instant, ObjectFacts, ReplicaFacts } from './facts.ts';
+import type { FailureFacts, Instant, ObjectFacts, ReplicaFacts } from './facts.ts';
 import { blockerRow, emptyClusterRow, replicaRow, sameRows, timestampsRow } from './rows.ts';
+import { NOT_RUNNING, runningFacts } from './running.ts';
 import { blockerOf, type Judged, type ReplicaVerdict, replicaVerdict } from './verdicts.ts';
 
 /** What it stands on: the environment, for one. */
@@ -53,21 +54,29 @@ export interface TrackedObject {
   judged: readonly Judged[];
 }
 
+/** How often the holders of slots are looked at for those in the queue behind them. */
+const QUEUE_PAUSE_MS = 200;
+
 export class Hydration {
   readonly #world: HydrationWorld;
   readonly clusters: Map<ClusterId, ClusterState> = new Map();
   readonly #clusterOf = new Map<GlobalId, ClusterId>();
-  readonly #failures = new Map<GlobalId, FailureFacts>();
-  /** Failures that no retry heals. */
+  /** What has no dataflow in this life of the environment. */
   readonly #unmaintained = new Map<GlobalId, FailureFacts>();
-  /** Who waits for an input that is late. */
+  /** Who waits for an input that is late, by the input. */
   readonly #waiting = new Map<GlobalId, Set<GlobalId>>();
+  /** Who waits for a slot, by the one that has held one for longest. */
+  readonly #queuedBehind = new Map<GlobalId, Set<GlobalId>>();
   readonly #dirty = new Set<GlobalId>();
+  /** Of these only the holder of a slot has changed: a thousand in a queue would be looked at for each one that leaves it. */
+  readonly #dirtyQueue = new Set<GlobalId>();
   readonly #dirtyClusters = new Set<ClusterId>();
   readonly #listeners = new Set<() => void>();
   readonly #progressListeners = new Set<() => void>();
   /** What is in the relations, by table and key. */
   readonly #published = new Map<string, LiveChange>();
+  /** Dropped, and still in the relations. */
+  readonly #forgotten = new Map<GlobalId, readonly Judged[]>();
   #cancel: CancelTimer | null = null;
   #stopUppers: (() => void) | null = null;
   #begun = false;
@@ -99,6 +108,9 @@ export class Hydration {
     const structural = (e: Entity): boolean => e.kind === 'cluster' || e.kind === 'replica';
     if (change.remove.some(structural) || change.put.some(structural)) this.#syncClusters();
     for (const e of change.put) if (e.kind === 'item') this.#track(e);
+    // The limit may be among them.
+    if ([...change.put, ...change.remove].some((e) => e.kind === 'setting'))
+      for (const id of this.clusters.keys()) this.#touchCluster(id);
     this.#later();
   }
 
@@ -168,11 +180,16 @@ export class Hydration {
 
   lifecycle(e: LifecycleEvent): void {
     this.#touch(e.objectId);
+    if (e.stage === 'hydrated') this.#touchQueue(e.objectId);
+  }
+
+  /** A slot may have another holder. */
+  #touchQueue(holder: GlobalId): void {
+    for (const o of this.#queuedBehind.get(holder) ?? []) this.#dirtyQueue.add(o);
+    if (this.#dirtyQueue.size > 0) this.#later(QUEUE_PAUSE_MS);
   }
 
   failed(id: GlobalId): void {
-    const failure = this.#instanceOf(id)?.failure(id);
-    if (failure !== undefined) this.#failures.set(id, { message: failure.message, since: this.#now() });
     const clusterId = this.#clusterOf.get(id);
     // What reads it has failed with it.
     if (clusterId !== undefined) this.#touchCluster(clusterId);
@@ -213,27 +230,34 @@ export class Hydration {
   #forget(id: GlobalId): void {
     const clusterId = this.#clusterOf.get(id);
     if (clusterId === undefined) return;
-    this.clusters.get(clusterId)?.objects.delete(id);
+    const objects = this.clusters.get(clusterId)?.objects;
+    this.#forgotten.set(id, objects?.get(id)?.judged ?? []);
+    objects?.delete(id);
     this.#clusterOf.delete(id);
-    this.#failures.delete(id);
     this.#unmaintained.delete(id);
     this.#dirty.add(id);
+    this.#touchQueue(id);
     this.#dirtyClusters.add(clusterId);
-  }
-
-  #instanceOf(id: GlobalId): ComputeInstance | undefined {
-    const clusterId = this.#clusterOf.get(id);
-    return clusterId === undefined ? undefined : this.#world.clusters.instances.get(clusterId);
   }
 
   // ---- Looking again
 
-  #later(): void {
-    if (!this.#begun || this.#closed || this.#cancel !== null) return;
-    this.#cancel = this.#world.options.timers.after(0, () => {
+  #later(ms = 0): void {
+    if (!this.#begun || this.#closed || (this.#cancel !== null && ms > 0)) return;
+    this.#cancel?.();
+    this.#cancel = this.#world.options.timers.after(ms, () => {
       this.#cancel = null;
       this.refresh();
+      if (ms > 0) this.refreshQueue();
+      else if (this.#dirtyQueue.size > 0) this.#later(QUEUE_PAUSE_MS);
     });
+  }
+
+  /** Also who holds the slots that others wait for. */
+  refreshQueue(): void {
+    for (const id of this.#dirtyQueue) this.#dirty.add(id);
+    this.#dirtyQueue.clear();
+    this.refresh();
   }
 
   /** Brings the verdicts to this moment. Cheap where nothing has happened. */
@@ -261,11 +285,12 @@ export class Hydration {
     const clusterId = this.#clusterOf.get(id);
     const cluster = clusterId === undefined ? undefined : this.clusters.get(clusterId);
     const object = cluster?.objects.get(id);
-    for (const [input, waiting] of this.#waiting)
-      if (waiting.delete(id) && waiting.size === 0) this.#waiting.delete(input);
+    for (const j of object?.judged ?? this.#forgotten.get(id) ?? []) this.#follow(j, false);
+    this.#forgotten.delete(id);
     if (cluster !== undefined && object !== undefined) {
       const replicas = cluster.replicas.size === 0 ? [null] : [...cluster.replicas.values()];
       object.judged = replicas.map((r) => this.#judged(cluster, object, r?.facts ?? null));
+      for (const j of object.judged) this.#follow(j, true);
       this.#dirtyClusters.add(cluster.id);
     }
     const judged = object?.judged ?? [];
@@ -277,13 +302,23 @@ export class Hydration {
     ];
   }
 
+  /** Begins or ends to look again at an object when what it waits for moves. */
+  #follow({ facts }: Judged, begins: boolean): void {
+    const along = (map: Map<GlobalId, Set<GlobalId>>, other: GlobalId): void => {
+      let set = map.get(other);
+      if (set === undefined && begins) map.set(other, (set = new Set()));
+      if (begins) set?.add(facts.objectId);
+      else if (set?.delete(facts.objectId) && set.size === 0) map.delete(other);
+    };
+    for (const i of facts.lateInputs) along(this.#waiting, i.id);
+    const holder = facts.queue?.longestHolder;
+    if (holder !== null && holder !== undefined) along(this.#queuedBehind, holder);
+  }
+
   #judged(c: ClusterState, o: TrackedObject, replica: ReplicaFacts | null): Judged {
     const { collections, clusters } = this.#world;
-    const instance = clusters.instances.get(c.id);
-    const present = replica?.connected === true && instance !== undefined;
-    const life = present ? instance.lives.rollup(replica.id, o.id, replica.workers) : NO_LIFE;
     const before = o.judged.find((j) => j.facts.replica?.id === replica?.id);
-    const facts: ObjectFacts = {
+    const common = {
       objectId: o.id,
       clusterId: c.id,
       writes: o.writes,
@@ -291,41 +326,18 @@ export class Hydration {
       commandedAt: o.commandedAt,
       replica,
       withoutReplicaSince: c.withoutReplicaSince,
-      life,
-      lastStage: present ? life.stage : (before?.facts.lastStage ?? null),
-      lateInputs: present && life.hydratedAt === null ? this.#lateInputs(instance, o, replica.id) : [],
-      queue: null,
-      failure: this.#failureOf(o.id),
-      // The replica itself says so once it has computed what it may not write.
-      mayWrite: life.stage !== 'write_blocked',
-      replaces: null,
     };
-    for (const i of facts.lateInputs) {
-      let waiting = this.#waiting.get(i.id);
-      if (waiting === undefined) this.#waiting.set(i.id, (waiting = new Set()));
-      waiting.add(o.id);
-    }
+    const instance = clusters.instances.get(c.id);
+    const facts: ObjectFacts =
+      replica?.connected === true && instance !== undefined
+        ? { ...common, ...runningFacts(instance, o.id, replica), ...this.#failureOf(o.id) }
+        : { ...common, ...NOT_RUNNING, lastStage: before?.facts.lastStage ?? null };
     return { facts, blocker: blockerOf(facts) };
   }
 
-  /** An index whose frontier here is past the as-of is hydrated here: its own as-of is no later. */
-  #lateInputs(instance: ComputeInstance, o: TrackedObject, replicaId: ReplicaId): readonly InputFacts[] {
-    const reading = instance.reading(o.id, replicaId);
-    if (reading === null) return [];
-    return reading.inputs.filter((i) => i.frontier <= reading.asOf);
-  }
-
-  #failureOf(id: GlobalId): FailureFacts | null {
-    const unmaintained = this.#unmaintained.get(id);
-    if (unmaintained !== undefined) return unmaintained;
-    const now = this.#instanceOf(id)?.failure(id);
-    if (now === undefined) {
-      this.#failures.delete(id);
-      return null;
-    }
-    let known = this.#failures.get(id);
-    if (known === undefined) this.#failures.set(id, (known = { message: now.message, since: this.#now() }));
-    return known;
+  #failureOf(id: GlobalId): { readonly failure: FailureFacts } | undefined {
+    const failure = this.#unmaintained.get(id);
+    return failure && { failure };
   }
 
   #judgeCluster(id: ClusterId): readonly LiveChange[] {

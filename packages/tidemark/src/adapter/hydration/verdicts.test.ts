@@ -35,6 +35,7 @@ function facts(change: Partial<ObjectFacts>): ObjectFacts {
     lateInputs: [],
     queue: null,
     failure: null,
+    down: null,
     mayWrite: true,
     replaces: null,
     ...change,
@@ -134,6 +135,17 @@ const CASES: readonly [string, ObjectFacts, Partial<Blocker> | null][] = [
     'a failed one neither waits nor computes',
     facts({ life: STARTED, failure: { message: 'disk full', since: 500 }, lateInputs: inputs(['u3', 2]) }),
     { reason: 'failed', stage: 'started', since: 500, details: { error: 'disk full' } },
+  ],
+  [
+    'down with an index that it reads: it waits for that',
+    facts({ life: HYDRATED, down: { message: 'disk full', since: 500, cause: gid('u3') } }),
+    {
+      reason: 'waiting_for_inputs',
+      stage: 'hydrated',
+      since: 500,
+      blockedBy: gid('u3'),
+      details: { error: 'disk full' },
+    },
   ],
 ];
 

@@ -30,6 +30,7 @@ const RULES: readonly ((f: ObjectFacts) => Blocker | null)[] = [
   noReplica,
   replicaLost,
   failed,
+  downWithInput,
   installing,
   waitingForInputs,
   hydrationLimit,
@@ -67,6 +68,12 @@ function replicaLost(f: ObjectFacts): Blocker | null {
 function failed(f: ObjectFacts): Blocker | null {
   if (f.failure === null) return null;
   return blocker('failed', f, { since: f.failure.since, details: { error: f.failure.message } });
+}
+
+function downWithInput(f: ObjectFacts): Blocker | null {
+  if (f.down === null) return null;
+  const { since, cause, message } = f.down;
+  return blocker('waiting_for_inputs', f, { since, blockedBy: cause, details: { error: message } });
 }
 
 function installing(f: ObjectFacts): Blocker | null {
