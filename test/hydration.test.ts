@@ -495,3 +495,45 @@ test('L05: an index over a hydrated one is done while the only slot is taken: in
     await t.exec('ALTER SYSTEM RESET compute_hydration_concurrency');
     await t.advance(1000);
   }));
+
+test('an unreadable part: the object has failed, with the error; what reads its index waits for it; readable again, all is done', () =>
+  watched({ workers: 2 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    const repair = t.breakReads('t');
+    const created = micros(t);
+    await t.exec('CREATE INDEX i ON t (a); CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
+    for (let i = 0; i < 10; i++) {
+      await t.advance(1000);
+      const rows = await blockers(t);
+      assert.deepEqual(
+        rows.map((r) => [r['name'], r['reason'], r['blocked_by']]),
+        [
+          ['i', 'failed', null],
+          ['v', 'waiting_for_inputs', 'i'],
+        ],
+        `after ${i + 1} s, through every retry`,
+      );
+      assert.match(String(rows[0]!['details']), /the disk is broken/);
+      assert.ok(Number(rows[0]!['since']) > created);
+    }
+    assert.equal((await rollup(t, 'i'))!['hydrated_at'], null);
+    repair();
+    await t.advance(35_000);
+    assert.deepEqual(await blockers(t), []);
+    assert.equal(readiness(t.env).ready, true);
+  }));
+
+test('a generation that stands by: its views are read_only, it is ready; once promoted they are done', () =>
+  watched({ workers: 2 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t; CREATE INDEX i ON t (a)');
+    await t.advance(1000);
+    const candidate = await t.standby({ workers: 2 });
+    await candidate.caughtUp();
+    await candidate.advance(1000);
+    assert.deepEqual(short(await blockers(candidate)), [['v', 'write_blocked', 'read_only', null]]);
+    assert.deepEqual(await blockers(t), []);
+    assert.equal(readiness(candidate.env).ready, true);
+    await candidate.close();
+    await t.exec('DROP TABLE t CASCADE');
+  }));

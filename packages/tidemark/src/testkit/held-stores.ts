@@ -42,6 +42,13 @@ export class HeldConsensus extends MemoryConsensus implements Consensus {
 
 export class HeldBlob extends MemoryBlob implements Blob {
   readonly #gates = new Gates();
+  readonly #broken = new Set<string>();
+
+  /** Reads of keys that begin so fail until the returned function is called. */
+  break(prefix: string): () => void {
+    this.#broken.add(prefix);
+    return () => void this.#broken.delete(prefix);
+  }
 
   /** Reads of keys that begin so wait until the returned function is called. */
   hold(prefix: string): () => void {
@@ -50,6 +57,7 @@ export class HeldBlob extends MemoryBlob implements Blob {
 
   override async get(key: string): Promise<Uint8Array<ArrayBuffer> | null> {
     await this.#gates.pass(key);
+    for (const prefix of this.#broken) if (key.startsWith(prefix)) throw new Error('the disk is broken');
     return super.get(key);
   }
 }

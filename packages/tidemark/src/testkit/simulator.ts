@@ -358,6 +358,11 @@ export class TestEnvironment {
     return this.#data.blob.hold(`${this.#shardOf(name)}/`);
   }
 
+  /** Reads from the object's shard fail until the returned function is called. */
+  breakReads(name: string): () => void {
+    return this.#data.blob.break(`${this.#shardOf(name)}/`);
+  }
+
   /** The one replica of a cluster. */
   replicaOf(cluster = 'quickstart'): { readonly id: ReplicaId; readonly workers: number } {
     const [replica] = this.env.catalog.cluster(cluster)?.replicas ?? [];

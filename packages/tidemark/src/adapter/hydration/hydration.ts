@@ -25,6 +25,8 @@ export interface HydrationWorld {
   readonly catalog: CatalogState;
   readonly collections: ShardCollections;
   readonly clusters: { readonly instances: ReadonlyMap<ClusterId, ComputeInstance> };
+  /** What a generation that stands by computes and may not write. */
+  readonly leadership: { readonly heldBack: ReadonlyMap<GlobalId, ClusterId> };
   readonly options: { readonly clock: Clock; readonly timers: Timers };
   setLive(changes: readonly LiveChange[]): void;
 }
@@ -330,14 +332,18 @@ export class Hydration {
     const instance = clusters.instances.get(c.id);
     const facts: ObjectFacts =
       replica?.connected === true && instance !== undefined
-        ? { ...common, ...runningFacts(instance, o.id, replica), ...this.#failureOf(o.id) }
+        ? { ...common, ...this.#running(instance, o.id, replica) }
         : { ...common, ...NOT_RUNNING, lastStage: before?.facts.lastStage ?? null };
     return { facts, blocker: blockerOf(facts) };
   }
 
-  #failureOf(id: GlobalId): { readonly failure: FailureFacts } | undefined {
-    const failure = this.#unmaintained.get(id);
-    return failure && { failure };
+  #running(instance: ComputeInstance, id: GlobalId, replica: ReplicaFacts): ReturnType<typeof runningFacts> {
+    const facts = runningFacts(instance, id, replica);
+    return {
+      ...facts,
+      mayWrite: facts.mayWrite && !this.#world.leadership.heldBack.has(id),
+      failure: this.#unmaintained.get(id) ?? facts.failure,
+    };
   }
 
   #judgeCluster(id: ClusterId): readonly LiveChange[] {
