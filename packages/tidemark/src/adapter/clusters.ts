@@ -17,6 +17,7 @@ import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Hydration } from './hydration/hydration.ts';
 import type { Leadership } from './leadership.ts';
 import { ReplicaSupervisor } from './replica-supervisor.ts';
+import { installViewIndexes } from './view-indexes.ts';
 
 /** The cluster that answers what is asked of the catalog alone, so that it answers while every other one is busy or empty. */
 export const SYSTEM_CLUSTER: ClusterEntity = {
@@ -119,6 +120,7 @@ export class Clusters {
       for (const f of [...this.#lifecycleListeners]) f(e, clusterId);
     });
     this.#instances.set(clusterId, instance);
+    installViewIndexes({ catalog, clusterId, instance, shards: collections });
   }
 
   /** Whoever reads its shard on another cluster is told. */

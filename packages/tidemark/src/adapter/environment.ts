@@ -20,6 +20,7 @@ import {
   readEntities,
 } from '../catalog/durable-catalog.ts';
 import { type Entity, entityKey, type ItemEntity, type LoadedItem } from '../catalog/entities.ts';
+import { replicaIndexes, replicaIndexIds } from '../catalog/replica-indexes.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
 import type { ComputeInstance } from '../controller/instance.ts';
 import type { Shard } from '../persist/shard.ts';
@@ -278,8 +279,8 @@ export class Environment {
     return remove
       .filter((e) => !replaced.has(entityKey(e)))
       .flatMap((e) => {
-        const logs = e.kind === 'cluster' ? this.catalog.logIndexes(e).map((l) => `item/${l.item.id}`) : [];
-        return [entityKey(e), ...logs].map((key) => this.#rows.prepare(key, []));
+        const indexes = e.kind === 'cluster' ? replicaIndexIds(e).map((id) => `item/${id}`) : [];
+        return [entityKey(e), ...indexes].map((key) => this.#rows.prepare(key, []));
       });
   }
 
@@ -291,10 +292,7 @@ export class Environment {
       case 'schema':
         return [this.#rows.prepare(entityKey(e), rowsOf('schema', e))];
       case 'cluster':
-        return [
-          this.#rows.prepare(entityKey(e), rowsOf('cluster', e)),
-          ...this.catalog.logIndexes(e).map(item),
-        ];
+        return [this.#rows.prepare(entityKey(e), rowsOf('cluster', e)), ...replicaIndexes(e).map(item)];
       case 'replica':
         return [this.#rows.prepare(entityKey(e), rowsOf('replica', e))];
       case 'comment':

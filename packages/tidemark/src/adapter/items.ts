@@ -1,7 +1,7 @@
 /** From a planned CREATE statement to the catalog item it makes: at creation, and again at each start. */
 import { assert } from '../base/assert.ts';
 import { unsupported } from '../base/error.ts';
-import type { CatalogItem } from '../catalog/catalog-reader.ts';
+import type { CatalogItem, CatalogReader } from '../catalog/catalog-reader.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { ItemEntity } from '../catalog/entities.ts';
 import type { CreatePlan, StatementContext } from '../plan/statement/plan.ts';
@@ -10,7 +10,7 @@ import { planStatement } from '../plan/statement.ts';
 import { parseStatement } from '../sql/parse.ts';
 
 /** What a stored statement is planned in: every name in it is written out, and nothing depends on a session. */
-export function storedContext(catalog: CatalogState, database: string): StatementContext {
+export function storedContext(catalog: CatalogReader, database: string): StatementContext {
   return {
     catalog,
     names: { database, searchPath: [] },

@@ -3,9 +3,9 @@
  * builds a dataflow for it, reads that once, and drops it.
  */
 import { SqlError } from '../base/error.ts';
-import { type ClusterId, type GlobalId, type ReplicaId, systemId } from '../base/ids.ts';
+import { type ClusterId, type GlobalId, systemId } from '../base/ids.ts';
 import { BUILTIN_TABLES } from '../catalog/builtins/tables.ts';
-import type { CatalogItem, RelationItem } from '../catalog/catalog-reader.ts';
+import type { RelationItem } from '../catalog/catalog-reader.ts';
 import { orderAndCut, projected } from '../compute/finishing.ts';
 import type { PeekTarget } from '../compute/protocol.ts';
 import { GoneError } from '../controller/peeks.ts';
@@ -31,6 +31,7 @@ import {
 } from './dataflows.ts';
 import { dataflowContext } from './ddl/create.ts';
 import type { Environment } from './environment.ts';
+import { hasLogTimes, newestLogTime, replicaOf } from './log-times.ts';
 import { loadSource } from './sources.ts';
 
 export interface QueryOptions {
@@ -78,7 +79,11 @@ export async function runQuery(
         });
       if (!gone) throw error;
       // An index went, what it arranges did not: read another way, unless the plan stands on the index.
-      if (tries < MAX_TRIES && plan.reads.every((id) => env.collections.has(id) || isLog(env, id))) continue;
+      if (
+        tries < MAX_TRIES &&
+        plan.reads.every((id) => env.collections.has(id) || hasLogTimes(env.catalog, id))
+      )
+        continue;
       throw new SqlError('serialization_failure', 'an index that the query reads was dropped meanwhile', {
         hint: 'run it again',
         cause: error,
@@ -89,8 +94,6 @@ export async function runQuery(
 /** How often a query finds another way to read what an index was dropped from. */
 const MAX_TRIES = 3;
 
-const isLog = (env: Environment, id: GlobalId): boolean => env.catalog.item(id)?.kind === 'log';
-
 async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Promise<QueryResult> {
   const { finishing, desc } = plan;
   if (plan.mir.op === 'Constant') return { rows: constantRows(plan), desc, times: null };
@@ -100,9 +103,12 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
   if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
   const mir = options.times === undefined ? withCatalogRows(env, c, plan.mir) : plan.mir;
   if (mir.op === 'Constant') return { rows: constantRows({ ...plan, mir }), desc, times: null };
-  const replicaId = replicaOf(env, c.clusterId, options.replicaName, plan.usesLogs.length > 0);
-  const logs =
-    plan.usesLogs.length === 0 ? null : (options.times?.logs ?? newestLogTime(c, replicaId!, plan.usesLogs));
+  const logReads = plan.reads.filter((id) => hasLogTimes(env.catalog, id));
+  const replicaId = replicaOf(env.catalog, c.clusterId, {
+    name: c.clusterId === SYSTEM_CLUSTER.id ? '' : options.replicaName,
+    readsLogs: logReads.length > 0,
+  });
+  const logs = logReads.length === 0 ? null : (options.times?.logs ?? newestLogTime(c, replicaId!, logReads));
   const fast = fastPath(c, mir);
   const built = fast === null ? withLogs(buildPlan(c, mir), c, logs) : null;
   const ts = options.times?.ts ?? chooseTime(env, c, fast ?? built!, options.serializable);
@@ -118,7 +124,7 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
 
 /** What replicas log about themselves is as new as it is; the catalog also answers while the store does not. */
 async function confirm(env: Environment, c: DataflowContext, plan: QueryPlan): Promise<void> {
-  if (plan.reads.every((id) => isLog(env, id))) return;
+  if (plan.reads.every((id) => hasLogTimes(env.catalog, id))) return;
   await env.leadership.confirm().catch((error: unknown) => {
     if (c.clusterId !== SYSTEM_CLUSTER.id || !losesAnswers(error)) throw error;
   });
@@ -186,66 +192,13 @@ function contextFor(env: Environment, plan: QueryPlan, options: QueryOptions): D
   return dataflowContext(env, options.clusterId);
 }
 
-/** The replica that must answer; undefined: any. Logs are a replica's own, so who asks for them says of which one. */
-function replicaOf(
-  env: Environment,
-  clusterId: ClusterId,
-  name: string,
-  usesLogs: boolean,
-): ReplicaId | undefined {
-  const cluster = env.catalog.clusterById(clusterId)!;
-  const { replicas } = cluster;
-  if (replicas.length === 0)
-    throw new SqlError(
-      'object_not_in_prerequisite_state',
-      `cluster "${cluster.name}" has no replica to run the query on`,
-      { hint: replicaHint(env, clusterId) },
-    );
-  if (name !== '' && clusterId !== SYSTEM_CLUSTER.id) {
-    const replica = replicas.find((r) => r.name === name);
-    if (replica !== undefined) return replica.id;
-    throw new SqlError('undefined_object', `cluster replica "${cluster.name}.${name}" does not exist`, {
-      hint: 'RESET cluster_replica, or SET it to a replica of the cluster',
-    });
-  }
-  if (!usesLogs) return undefined;
-  if (replicas.length > 1)
-    throw new SqlError(
-      'object_not_in_prerequisite_state',
-      'log relations are kept by each replica for itself: the query must name the replica',
-      { hint: `SET cluster_replica to one of ${replicas.map((r) => r.name).join(', ')}` },
-    );
-  return replicas[0]!.id;
-}
-
-function replicaHint(env: Environment, id: ClusterId): string {
-  const { name, size } = env.catalog.get('cluster', id)!;
-  return size === null
-    ? 'use CREATE CLUSTER REPLICA to add one'
-    : `use ALTER CLUSTER ${name} SET (REPLICATION FACTOR 1); CREATE CLUSTER REPLICA is for unmanaged clusters`;
-}
-
-/**
- * The newest time that is complete in all of the logs, on every worker: read at once, never waited for. Right after a
- * replica was lost nothing is complete on the new one: then the earliest time that is still readable.
- */
-function newestLogTime(c: DataflowContext, replicaId: ReplicaId, logs: readonly GlobalId[]): Timestamp {
-  let upper = EMPTY;
-  let since = 0;
-  for (const id of logs)
-    for (const i of liveIndexes(c, id)) {
-      upper = Math.min(upper, c.instance.replicaFrontier(replicaId, i.id));
-      since = Math.max(since, c.instance.since(i.id));
-    }
-  return upper === EMPTY ? since : Math.max(since, upper - 1);
-}
-
 function withLogs(built: BuiltPlan, c: DataflowContext, logs: Timestamp | null): BuiltPlan {
   if (logs === null) return built;
-  const isLog = (id: GlobalId): boolean => (c.catalog.item(id) as CatalogItem).kind === 'log';
   return {
     ...built,
-    indexImports: built.indexImports.map((i) => (isLog(i.onId) ? { ...i, frozenAt: logs } : i)),
+    indexImports: built.indexImports.map((i) =>
+      hasLogTimes(c.catalog, i.onId) ? { ...i, frozenAt: logs } : i,
+    ),
   };
 }
 
@@ -268,7 +221,7 @@ function fastPath(c: DataflowContext, mir: Mir): FastPath | null {
       target: { kind: 'index', id: found.index, keyTypes: key.map((k) => item.desc.columns[k]!.type) },
       literalKeys: literals,
       mfp,
-      isLog: item.kind === 'log',
+      isLog: hasLogTimes(c.catalog, item.id),
       shardImports: [],
       indexImports: [{ id: found.index, onId: item.id, key, desc: item.desc }],
     };
@@ -296,13 +249,13 @@ function chooseTime(
   },
   serializable: boolean,
 ): Timestamp {
-  const own = imports.indexImports.filter((i) => c.catalog.item(i.onId)?.kind !== 'log');
+  const own = imports.indexImports.filter((i) => !hasLogTimes(c.catalog, i.onId));
   const bounds = boundsOf(c, { ...imports, indexImports: own });
   if (serializable)
     return Math.max(bounds.since, bounds.upper === EMPTY ? env.oracle.readTime : bounds.upper - 1);
   // What this process alone writes is read as it is, also where the leader stands still.
   const isOwn = [...imports.shardImports.map((i) => i.id), ...imports.indexImports.map((i) => i.onId)].every(
-    (id) => c.catalog.item(id)?.kind === 'builtin-table' || c.catalog.item(id)?.kind === 'log',
+    (id) => c.catalog.item(id)?.kind === 'builtin-table' || hasLogTimes(c.catalog, id),
   );
   return Math.max(bounds.since, isOwn ? env.oracle.ownReadTime : env.oracle.readTime);
 }

@@ -13,10 +13,10 @@ import type { Datum, RelationDesc, SqlType } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
 import { lowerCatalogCalls } from './catalog-functions.ts';
 import { Cursors } from './cursors.ts';
-import { indexedOn } from './dataflows.ts';
 import { dataflowContext } from './ddl/create.ts';
 import { executeDdl } from './ddl/execute.ts';
 import type { Environment } from './environment.ts';
+import { readableViews, wantedReplica } from './log-times.ts';
 import { argumentValues, findPrepared, type PreparedStatement, refuseChange } from './prepared.ts';
 import { type QueryResult, type ReadTimes, runQuery } from './query.ts';
 import { type Result, SHOW_CREATE, showResult, textBatch, textDesc, textRows } from './results.ts';
@@ -83,13 +83,14 @@ export class Session {
   }
 
   #context(more: Partial<StatementContext> = {}, mzNow?: number): StatementContext {
-    const cluster = this.#env.catalog.cluster(this.settings.get('cluster'))?.id;
+    const cluster = this.#env.catalog.cluster(this.settings.get('cluster'));
+    const replica = cluster && wantedReplica(cluster, this.settings.get('cluster_replica'));
     return {
       catalog: this.#env.catalog,
       names: this.#names,
       eval: this.#evalContext(mzNow),
-      cluster,
-      indexedViews: cluster === undefined ? undefined : indexedOn(dataflowContext(this.#env, cluster)),
+      cluster: cluster?.id,
+      indexedViews: cluster && readableViews(dataflowContext(this.#env, cluster.id), replica),
       ...more,
     };
   }

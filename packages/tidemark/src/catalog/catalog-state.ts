@@ -4,22 +4,12 @@
  */
 import { assert } from '../base/assert.ts';
 import type { ClusterId, GlobalId } from '../base/ids.ts';
-import { logIndexId } from '../base/ids.ts';
-import type { ScalarExpr } from '../expr/scalar.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
-import {
-  LOG_NAMES,
-  LOG_RELATIONS,
-  LOGS_PER_CLUSTER,
-  type LogName,
-  logDesc,
-  logIndexKey,
-} from '../introspection/relations.ts';
+import { LOG_NAMES } from '../introspection/relations.ts';
 import { builtinItems } from './builtins/builtins.ts';
 import { SYSTEM_SCHEMAS } from './builtins/declare.ts';
 import type { CatalogItem, CatalogReader, ClusterEntry, IndexItem, NameContext } from './catalog-reader.ts';
 import {
-  type ClusterEntity,
   type DatabaseEntity,
   type Entity,
   entityKey,
@@ -27,12 +17,10 @@ import {
   type SchemaEntity,
   type SequenceEntity,
 } from './entities.ts';
+import { logIndexOf, replicaIndexes, replicaIndexIds } from './replica-indexes.ts';
 
 /** Searched before the session's path; `mz_internal` and `mz_introspection` are always written out. */
 const IMPLICIT_SCHEMAS = ['mz_catalog', 'pg_catalog'] as const;
-
-/** OIDs of log indexes: beyond all others, by cluster and log. */
-const LOG_INDEX_OID = 1_000_000_000;
 
 export interface CatalogChange {
   /** An entity that goes, or that `put` replaces. */
@@ -168,13 +156,8 @@ export class CatalogState implements CatalogReader {
     return {
       intervalMs: c.introspectionIntervalMs,
       debugging: c.introspectionDebugging,
-      indexes: LOG_NAMES.map((log) => ({ log, id: logIndexOf(c.number, log) })),
+      indexes: LOG_NAMES.map((log) => ({ log, id: logIndexOf(c, log) })),
     };
-  }
-
-  /** The log indexes that a cluster has, or would have. */
-  logIndexes(c: ClusterEntity): readonly LoadedItem[] {
-    return LOG_NAMES.map((log) => logIndex(c, log));
   }
 
   /** What ALTER SYSTEM has set; undefined: nothing, the default holds. */
@@ -206,7 +189,7 @@ export class CatalogState implements CatalogReader {
         break;
       case 'cluster':
         this.#clustersByName.delete(e.name);
-        for (const log of LOG_NAMES) this.#removeItem(logIndexOf(e.number, log));
+        for (const id of replicaIndexIds(e)) this.#removeItem(id);
         break;
       case 'item':
         this.#removeItem(e.id);
@@ -223,7 +206,7 @@ export class CatalogState implements CatalogReader {
         return;
       case 'cluster':
         this.#clustersByName.set(e.name, e.id);
-        for (const l of this.logIndexes(e)) this.#putItem(l);
+        for (const l of replicaIndexes(e)) this.#putItem(l);
         break;
       case 'item': {
         const item = items.get(e.id);
@@ -274,26 +257,3 @@ const FIRST: Readonly<Record<SequenceEntity['id'], number>> = {
   database: 1,
   oid: 100_000,
 };
-
-const logIndexOf = (clusterNumber: number, log: LogName): GlobalId =>
-  logIndexId(clusterNumber * LOGS_PER_CLUSTER + LOG_RELATIONS[log].number);
-
-function logIndex(c: ClusterEntity, log: LogName): LoadedItem {
-  const desc = logDesc(log);
-  const keys = logIndexKey(log).map(
-    (i): ScalarExpr => ({ kind: 'column', index: i, type: desc.columns[i]!.type }),
-  );
-  const number = c.number * LOGS_PER_CLUSTER + LOG_RELATIONS[log].number;
-  const item: IndexItem = {
-    id: logIndexId(number),
-    oid: LOG_INDEX_OID + number,
-    kind: 'index',
-    name: { database: null, schema: 'mz_introspection', item: `${log}_${c.id}_primary_idx` },
-    createSql: '',
-    dependsOn: [`s${LOG_RELATIONS[log].number}` as GlobalId],
-    on: `s${LOG_RELATIONS[log].number}` as GlobalId,
-    cluster: c.id,
-    keys,
-  };
-  return { item, entity: null, schemaId: SYSTEM_SCHEMAS.mz_introspection.id };
-}

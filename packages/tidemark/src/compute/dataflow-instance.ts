@@ -81,7 +81,7 @@ export class DataflowInstance {
         options.createCollection({ id, asOf: d.asOf, dataflowIndex: worker.nextDataflowIndex, imports }),
       );
     this.#dataflow = worker.buildDataflow(d.name, (scope) => this.#build(scope, imports), {
-      urgent: this.exports.every((id) => idClass(id) === 'transient'),
+      urgent: d.internal === true || this.exports.every((id) => idClass(id) === 'transient'),
     });
     if (d.shardImports.length + d.indexImports.length > 0) return;
     this.#tokens.clear();

@@ -81,6 +81,11 @@ export interface DataflowDescription {
   readonly until: Frontier;
   /** False in a read-only generation and for a replacement: sinks compute and hold back. */
   readonly mayWrite: boolean;
+  /**
+   * The engine's own, installed with the cluster: it starts at once, takes no part in limits, and the logs leave its operators out
+   * unless introspection debugging is on.
+   */
+  readonly internal?: true;
 }
 
 // ---- Commands

@@ -86,10 +86,15 @@ export class CommandHistory {
     this.#targets.delete(dataflow);
   }
 
-  /** Commands kept about dataflows, which end; those about logs stay. For what is left behind. */
+  /** Commands kept about dataflows, which end; those about logs and what is built over them stay. For what is left behind. */
   get size(): number {
-    const compactions = [...this.#compaction.keys()].filter((id) => this.#byExport.has(id)).length;
-    return this.#dataflows.size + this.#schedules.size + compactions;
+    const ends = (id: GlobalId): boolean => this.#byExport.get(id)?.internal !== true;
+    const dataflows = [...this.#dataflows].filter((d) => d.internal !== true).length;
+    const schedules = [...this.#schedules.keys()].filter(ends).length;
+    const compactions = [...this.#compaction.keys()].filter(
+      (id) => this.#byExport.has(id) && ends(id),
+    ).length;
+    return dataflows + schedules + compactions;
   }
 
   *replay(replicaId: ReplicaId): Iterable<Command> {

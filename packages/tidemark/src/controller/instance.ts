@@ -322,7 +322,7 @@ export class ComputeInstance {
    * alone.
    */
   createDataflow(dataflow: DataflowDescription, replicaId?: ReplicaId): void {
-    const { asOf } = dataflow;
+    const { asOf, internal = false } = dataflow;
     const holds = (): Map<GlobalId, Hold> =>
       new Map([
         ...dataflow.shardImports.map((i) => [i.id, this.#o.shards.hold(i.id, asOf)] as const),
@@ -333,18 +333,22 @@ export class ComputeInstance {
       assert(!this.#collections.has(id), `export ${id} is created once`);
       const c = this.#collection({
         id,
-        kind,
+        kind: internal ? 'log' : kind,
         transient: id.startsWith('t'),
         asOf,
         replicaId,
         indexImports,
         imports: holds(),
-        scheduled: false,
+        scheduled: internal,
       });
       this.#collections.set(id, c);
       this.#failures.created(c);
     }
     this.#sendOf(this.#get(exportIds(dataflow)[0]!), { kind: 'createDataflow', dataflow });
+    // It reads what is there from the start: nothing to wait for.
+    if (internal)
+      for (const id of exportIds(dataflow))
+        this.#send({ kind: 'schedule', id, waitedOn: 'inputs_available' });
     this.#tellReaders();
     this.#scheduler.step();
   }

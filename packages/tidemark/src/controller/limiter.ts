@@ -85,8 +85,8 @@ export class HydrationLimiter {
 
   #created(d: DataflowDescription): void {
     const ids = exportIds(d);
-    // Queries wait for nobody.
-    if (ids.some((id) => id.startsWith('t'))) return;
+    // Queries wait for nobody, nor does what tells about the others.
+    if (d.internal === true || ids.some((id) => id.startsWith('t'))) return;
     const o: Limited = {
       exports: new Map(ids.map((id) => [id, new Set()])),
       indexImports: d.indexImports.map((i) => i.id),

@@ -16,7 +16,7 @@ import { MZ_VIEWS } from './views-mz.ts';
 import { PG_VIEWS } from './views-pg.ts';
 import { EMPTY_PG_VIEWS } from './views-pg-empty.ts';
 
-const BUILTIN_VIEWS: readonly BuiltinView[] = [
+export const BUILTIN_VIEWS: readonly BuiltinView[] = [
   ...MZ_VIEWS,
   ...INTROSPECTION_VIEWS,
   ...MEASURE_VIEWS,
