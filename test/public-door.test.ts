@@ -11,10 +11,12 @@ const NAMES: readonly string[] = [
   'Database',
   'Field',
 
+  'LeaderStatus',
   'LifecycleEventInfo',
   'Logger',
   'Missing',
   'MissingReason',
+  'NotCaughtUp',
   'NotReadyError',
   'OpenOptions',
   'QueryResult',

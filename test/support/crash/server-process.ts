@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
 const CLI = fileURLToPath(new URL('../../../packages/tidemark/src/cli/main.ts', import.meta.url));
-const READY = /^tidemark ready pg=([\d.]+):(\d+) /m;
+const READY = /^tidemark ready pg=[\d.]+:(\d+) http=[\d.]+:(\d+)/m;
 /** A start waits for nothing but the disk. */
 const READY_MS = 30_000;
 
@@ -76,12 +76,26 @@ export class ServerProcess {
     const deadline = Date.now() + READY_MS;
     for (;;) {
       const found = READY.exec(this.#out);
-      if (found !== null) return Number(found[2]);
+      if (found !== null) return Number(found[1]);
       if (this.#ended) return null;
       if (Date.now() > deadline)
         throw new Error(`the server is not ready after ${READY_MS} ms\n${this.#log}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
+  }
+
+  /** The port of HTTP, once the wire listens. */
+  get http(): number {
+    return Number(READY.exec(this.#out)?.[2]);
+  }
+
+  /** Stops it in its tracks; it keeps its locks and its sockets. */
+  pause(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child.kill('SIGCONT');
   }
 
   /** `kill -9`. Resolves when the process is gone, and its locks with it. */

@@ -65,6 +65,8 @@ export interface EnvironmentOptions {
 export interface StandbyOptions {
   /** Makes the generation this process's, before anything is fenced; rejects when another process has claimed it. */
   claim(): Promise<void>;
+  /** Everything durable is written by this process from now on. */
+  onLeading?(): void;
 }
 
 /** How the catalog changes: entities that go (or are replaced), entities that come, and what their statements derive to. */

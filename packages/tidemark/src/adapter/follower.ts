@@ -117,6 +117,7 @@ export class Follower implements CatalogFollower {
     for (const e of others)
       if (e.kind === 'cluster' && !env.clusters.instances.has(e.id)) env.clusters.startCluster(e.id);
     for (const e of others) if (e.kind === 'replica') await startReplica(env, e, remove);
+    if ([...gone, ...others].some((e) => e.kind === 'setting')) env.clusters.hydrationConcurrencyChanged();
     for (const e of items) await this.#put(e, known.get(e.id));
   }
 

@@ -136,6 +136,7 @@ async function fence(env: Environment): Promise<void> {
     else loadSource.loaded(env, e, shard.info().rows, shard.info().bytes);
   }
   await permitSinks(env);
+  env.options.standby!.onLeading?.();
 }
 
 /** Before an AllowWrites is sent its output is this generation's, so that the old one's append cannot come after it. */

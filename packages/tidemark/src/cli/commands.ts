@@ -8,6 +8,11 @@ import type { BoundAddress } from '../host/listen.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
 import { VERSION } from './version.ts';
 
+/** Nobody should start this again as it was: another process writes now. */
+const FENCED = 3;
+/** What has not ended by then is cut off: a process that was fenced has nothing left to write. */
+const LINGER_MS = 5000;
+
 export async function run(argv: readonly string[]): Promise<void> {
   enableCompileCache();
   const program = new Command('tidemark')
@@ -26,10 +31,14 @@ export async function run(argv: readonly string[]): Promise<void> {
     )
     .option('--http <host:port>', 'where /api/livez and /api/readyz are', address, address('127.0.0.1:6876'))
     .option('--workers <n>', 'workers of cluster quickstart, when a new directory is set up', workers)
+    .option('--read-only', 'stand by for the process that serves the directory, until it is promoted')
     .option('--log-level <level>', 'debug, info, warn or error', 'warn')
     .addHelpText(
       'after',
-      '\nOff loopback a password is required: set TIDEMARK_PASSWORD, the user is tidemark.',
+      `
+Off loopback a password is required: set TIDEMARK_PASSWORD, the user is tidemark.
+A process that stands by is promoted by POST /api/leader/promote; it takes TIDEMARK_HTTP_TOKEN where that is set, and always off
+loopback. Exit codes: 0 ended by a signal, 1 could not start, ${FENCED} another process has taken over.`,
     )
     .action(serve);
   await program.parseAsync([...argv]);
@@ -38,6 +47,7 @@ export async function run(argv: readonly string[]): Promise<void> {
 interface ServeOptions {
   readonly data: string;
   readonly memory?: true;
+  readonly readOnly?: true;
   readonly listen: BoundAddress;
   readonly http: BoundAddress;
   readonly workers?: number;
@@ -68,9 +78,12 @@ async function serve(o: ServeOptions): Promise<void> {
       logger,
       ...(o.workers !== undefined && { defaultWorkers: o.workers }),
       ...(password !== undefined && { password }),
+      token: process.env['TIDEMARK_HTTP_TOKEN'] || undefined,
+      ...(o.readOnly === true && { readOnly: true }),
       onFenced: (error) => {
-        process.stderr.write(`tidemark stops: ${error.message}\n`);
-        void end(1);
+        process.stderr.write(`tidemark stops: ${explain(error)}\n`);
+        setTimeout(() => process.exit(FENCED), LINGER_MS).unref();
+        void end(FENCED);
       },
     });
   } catch (error) {

@@ -9,6 +9,11 @@ import { type HttpServer, listenHttp } from './http-server.ts';
 
 const APP = createHttpApp({
   readiness: async () => ({ ready: false, missing: [], clustersWithoutReplica: [] }),
+  leader: {
+    status: () => ({ role: 'leader', generation: 1, caughtUp: true, missing: [] }),
+    promote: async () => undefined,
+    mayPromote: () => true,
+  },
   logger: silentLogger,
 });
 

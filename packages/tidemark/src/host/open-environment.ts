@@ -3,11 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { startEnvironment } from '../adapter/boot.ts';
 import type { Environment } from '../adapter/environment.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
+import { SqlError } from '../base/error.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
 import { MemoryBlob } from '../persist/blob.ts';
 import { MemoryConsensus } from '../persist/consensus.ts';
 import { Shards } from '../persist/shards.ts';
-import { DataDir } from './data-dir.ts';
+import { consensusPath, DataDir } from './data-dir.ts';
+import { DirectoryWatch } from './directory-watch.ts';
 import { ThreadFileReader } from './file-reader.ts';
 import { InProcessReplica } from './in-process-replica.ts';
 import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
@@ -54,11 +56,25 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
       blob: new MemoryBlob(),
       consensus: new MemoryConsensus(),
     });
+  if (dir === null && readOnly)
+    throw new SqlError('invalid_parameter_value', 'what is in memory has no other process to stand by for');
+  // Beside another process: what that writes is noticed. One that leads hears of its own writes at once.
+  const watch =
+    dir !== null && readOnly
+      ? new DirectoryWatch({ path: consensusPath(dir.path), timers: nodeTimers, logger })
+      : undefined;
+  const stopWatching = watch?.follow();
   const stores: StoreSet = {
-    durable: dir === null ? memory() : new Shards({ ...common, blob: dir.blob, consensus: dir.consensus }),
+    durable:
+      dir === null
+        ? memory()
+        : new Shards({ ...common, blob: dir.blob, consensus: dir.consensus, ...(watch && { watch }) }),
     memory: memory(),
   };
-  const standby = dir !== null && readOnly ? { claim: async () => void (await dir.promote()) } : undefined;
+  const standby =
+    watch === undefined
+      ? undefined
+      : { claim: async () => void (await dir!.promote()), onLeading: () => stopWatching?.() };
   const epoch = standby === undefined ? (dir?.epoch ?? { generation: 1, start: 1 }) : dir!.nextEpoch;
   try {
     const env = await startEnvironment({
@@ -78,10 +94,12 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
       env,
       close: async () => {
         await env.close();
+        stopWatching?.();
         dir?.close();
       },
     };
   } catch (error) {
+    stopWatching?.();
     dir?.close();
     throw error;
   }

@@ -17,9 +17,18 @@ const MISSING: MissingObject = {
 
 const READY: Readiness = { ready: true, missing: [], clustersWithoutReplica: ['idle'] };
 
+const STANDBY = { role: 'read_only', generation: 2, caughtUp: false, missing: [MISSING] };
+
+const LEADER: HttpDeps['leader'] = {
+  status: () => STANDBY,
+  promote: async () => undefined,
+  mayPromote: () => true,
+};
+
 async function get(path: string, deps: Partial<HttpDeps> = {}, method = 'GET') {
   const app = createHttpApp({
     readiness: async () => READY,
+    leader: LEADER,
     logger: silentLogger,
     ...deps,
   });
@@ -108,4 +117,60 @@ it('answers unknown paths and methods in JSON', async () => {
     assert.equal(status, 404);
     assert.equal(body.error.message, `there is no ${method} ${path}`);
   }
+});
+
+describe('/api/leader', () => {
+  const post = async (
+    leader: Partial<HttpDeps['leader']>,
+    init: { readonly body?: string; readonly headers?: Record<string, string> } = {},
+  ) => {
+    const deps = { readiness: async () => READY, logger: silentLogger, leader: { ...LEADER, ...leader } };
+    const request = new Request('http://localhost/api/leader/promote', { method: 'POST', ...init });
+    const response = await createHttpApp(deps).fetch(request);
+    return { status: response.status, body: JSON.parse(await response.text()) };
+  };
+
+  it('tells the status', async () => {
+    assert.deepEqual(await get('/api/leader/status'), { status: 200, body: STANDBY });
+  });
+
+  it('promotes, forced where the body says so, and answers with the status', async () => {
+    const asked: unknown[] = [];
+    const promote = async (o: unknown) => void asked.push(o);
+    assert.deepEqual(await post({ promote }), { status: 200, body: STANDBY });
+    await post({ promote }, { body: '{"force": true}' });
+    await post({ promote }, { body: '{}' });
+    assert.deepEqual(asked, [{ force: false }, { force: true }, { force: false }]);
+    for (const body of ['force', '[]', '{"force": 1}', '{"forced": true}', 'null'])
+      assert.equal(
+        (await post({ promote: () => assert.fail('refused before') }, { body })).status,
+        400,
+        body,
+      );
+  });
+
+  it('says what is missing where a promotion is refused', async () => {
+    const promote = async (): Promise<void> => {
+      throw new SqlError('object_not_in_prerequisite_state', 'this generation is not caught up');
+    };
+    const { status, body } = await post({ promote });
+    assert.equal(status, 409);
+    assert.equal(body.error.message, 'this generation is not caught up');
+    assert.deepEqual(body.missing, [MISSING]);
+  });
+
+  it('takes the token, and nothing from a page of another origin', async () => {
+    const seen: (string | undefined)[] = [];
+    const leader = {
+      promote: () => assert.fail('not promoted'),
+      mayPromote: (a: string | undefined) => void seen.push(a) === undefined && false,
+    };
+    assert.equal((await post(leader)).status, 401);
+    assert.equal((await post(leader, { headers: { authorization: 'Bearer x' } })).status, 401);
+    assert.deepEqual(seen, [undefined, 'Bearer x']);
+    const foreign = { headers: { origin: 'http://elsewhere.example', host: 'localhost' } };
+    assert.equal((await post({ promote: () => assert.fail('not promoted') }, foreign)).status, 403);
+    const own = { headers: { origin: 'http://localhost', host: 'localhost' } };
+    assert.equal((await post({}, own)).status, 200);
+  });
 });

@@ -3,6 +3,7 @@
  *
  *   GET /api/livez    200 while the process answers at all: says nothing of data, so that a restoring process is not killed
  *   GET /api/readyz   200 or 503 with what is missing and why: `cluster`, `stable_for`, `max_lag`
+ *   /api/leader/…     which generation this is, and its promotion: see `leader.ts`
  *
  * Every answer is JSON, errors too: `{ "error": { "code", "message", … } }`. A parameter that is not known is refused: a
  * misspelt `stable_for` would otherwise pass for readiness.
@@ -11,6 +12,7 @@ import { type Context, Hono } from 'hono';
 import type { Logger } from '../base/clock.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
 import { DURATION_UNITS, parseDurationMs } from './duration.ts';
+import { type LeaderDeps, leaderRoutes } from './leader.ts';
 
 export interface ReadinessQuery {
   /** All clusters if absent. */
@@ -45,6 +47,7 @@ export interface Readiness {
 
 export interface HttpDeps {
   readiness(query: ReadinessQuery): Promise<Readiness>;
+  readonly leader: LeaderDeps;
   readonly logger: Logger;
 }
 
@@ -100,7 +103,7 @@ function errorBody(error: SqlError): object {
 }
 
 /** The routes over what the engine answers. */
-export function createHttpApp({ readiness, logger }: HttpDeps): HttpApp {
+export function createHttpApp({ readiness, leader, logger }: HttpDeps): HttpApp {
   const app = new Hono();
   app.use(async (c, next) => {
     await next();
@@ -111,6 +114,7 @@ export function createHttpApp({ readiness, logger }: HttpDeps): HttpApp {
     const answer = await readiness(readinessQuery(c));
     return c.json(answer, answer.ready ? 200 : 503);
   });
+  leaderRoutes(app, leader);
   app.notFound((c) => {
     const what = `there is no ${c.req.method} ${c.req.path}`;
     return c.json(errorBody(new SqlError('undefined_object', what)), 404);

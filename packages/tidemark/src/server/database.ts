@@ -9,6 +9,7 @@
 
 import type { Environment } from '../adapter/environment.ts';
 import { lifecycleEvents } from '../adapter/lifecycle-feed.ts';
+import { type LeaderStatus, leaderStatus, promote } from '../adapter/promotion.ts';
 import {
   awaitReadiness,
   describeMissing,
@@ -33,6 +34,8 @@ export interface OpenOptions {
   readonly memory?: boolean;
   /** A directory of its own; made if it is missing. One process at a time opens it. */
   readonly dataDir?: string;
+  /** Stands by for the process that has the directory open, and reads; it writes once it is promoted (`promote`). */
+  readonly readOnly?: boolean;
   /** `threads` (default): each worker on a thread of its own. `inline`: on this one. */
   readonly workers?: 'threads' | 'inline';
   readonly logger?: Logger;
@@ -87,6 +90,7 @@ export async function open(options: OpenOptions = {}): Promise<Database> {
   return new Database(
     await openEnvironment({
       ...(options.dataDir !== undefined && { dataDir: options.dataDir }),
+      ...(options.readOnly !== undefined && { readOnly: options.readOnly }),
       ...(options.workers !== undefined && { workers: options.workers }),
       ...(options.logger !== undefined && { logger: options.logger }),
     }),
@@ -178,6 +182,19 @@ export class Database {
     const filter = { ...(item && { objectId: item.id }), ...(cluster && { clusterId: cluster.id }) };
     for await (const { stage, ...e } of lifecycleEvents(env, filter, this.#ended.signal))
       yield { ...e, event: stage };
+  }
+
+  /** Whether this process leads or stands by, and what it still lacks to be promoted. */
+  leaderStatus(): LeaderStatus {
+    return leaderStatus(this.#opened.env);
+  }
+
+  /**
+   * Takes over from the process that leads, which is fenced and stops; resolves once writes are accepted here. Rejects while this
+   * one is not caught up, unless forced. Of a leader it asks nothing.
+   */
+  promote(options: { readonly force?: boolean } = {}): Promise<void> {
+    return promote(this.#opened.env, options);
   }
 
   /** Ends everything; what was acknowledged is durable. */

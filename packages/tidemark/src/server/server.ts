@@ -9,6 +9,8 @@ import { type OpenedEnvironment, openEnvironment } from '../host/open-environmen
 import { listenPg } from '../host/pg-server.ts';
 import { scramAuth } from '../host/scram-auth.ts';
 import { createHttpApp, type Readiness as HttpReadiness, type ReadinessQuery } from '../http/app.ts';
+import { leaderDeps } from './leader.ts';
+import { missingBody } from './missing.ts';
 
 export interface ServerOptions {
   /** Null: in memory. */
@@ -19,6 +21,10 @@ export interface ServerOptions {
   readonly defaultWorkers?: number;
   /** Of user `tidemark`; required off loopback. */
   readonly password?: string;
+  /** Who sends it over HTTP may promote this process; without one nobody may off loopback. */
+  readonly token?: string | undefined;
+  /** Stands by for the process that leads, until it is promoted. */
+  readonly readOnly?: boolean;
   readonly logger: Logger;
   readonly onFenced: (error: Error) => void;
 }
@@ -48,6 +54,7 @@ export async function startServer(o: ServerOptions): Promise<RunningServer> {
   const opened = await openEnvironment({
     ...(o.dataDir !== null && { dataDir: o.dataDir }),
     ...(o.defaultWorkers !== undefined && { defaultWorkers: o.defaultWorkers }),
+    ...(o.readOnly !== undefined && { readOnly: o.readOnly }),
     logger,
     onFenced: o.onFenced,
   });
@@ -58,7 +65,8 @@ export async function startServer(o: ServerOptions): Promise<RunningServer> {
   try {
     const pg = await listenPg({ ...o.listen, backend: wireBackend(opened.env), auth, logger });
     closing.push(pg);
-    const app = createHttpApp({ readiness: (query) => httpReadiness(opened, query), logger });
+    const leader = leaderDeps(opened.env, { token: o.token, open: LOOPBACK.test(o.http.host) });
+    const app = createHttpApp({ readiness: (query) => httpReadiness(opened, query), leader, logger });
     const http = await listenHttp({ ...o.http, app, logger });
     closing.push(http);
     return {
@@ -77,9 +85,6 @@ async function httpReadiness({ env }: OpenedEnvironment, query: ReadinessQuery):
   const { missing, ...rest } = await probeReadiness(env, query);
   return {
     ...rest,
-    missing: missing.map((m) => ({
-      ...m,
-      since: m.since === null ? null : new Date(m.since / 1000).toISOString(),
-    })),
+    missing: missing.map(missingBody),
   };
 }
