@@ -195,7 +195,6 @@ const UNSUPPORTED: readonly Case[] = [
   ['create temporary table x (a int)', '0A000', /temporary/],
   ['create temporary view x as select 1 as a', '0A000', /temporary/],
   ['create or replace view v as select 1 as a', '0A000', /OR REPLACE/],
-  ['create replacement materialized view x for mv as select b, 1 from t', '0A000', /REPLACEMENT/],
   ["create connection x to postgres (host 'h')", '0A000', /CONNECTION/],
   ["create secret x as 'y'", '0A000', /SECRET/],
   ['create source x from load generator counter', '0A000', /counter/i],

@@ -52,7 +52,11 @@ async function openShards(env: Environment): Promise<void> {
       continue;
     }
     await env.collections.add(entity.id, shard, durable.stores.watch);
-    if (item.kind === 'materialized-view') continue;
+    if (item.kind === 'materialized-view') {
+      // Where a replacement was cut short between the catalog and the shard.
+      if (entity.exportId !== undefined) await env.handOver(shard, entity.exportId);
+      continue;
+    }
     await env.takeOver(shard);
     if (item.kind === 'source' && shard.upper === 0) loadSource.again(env, entity);
     else {

@@ -111,11 +111,12 @@ export class Clusters {
         // Perhaps another generation writes its output now: then this process stops, and says so once.
         if (e.code === 'admin_shutdown') this.#host.leadership.confirm().catch(() => undefined);
         else logger.error({ id, ...e }, 'a dataflow failed');
-        hydration.failed(id);
+        hydration.failed(catalog.objectOf(id));
         this.#inputFailed(clusterId, id);
       },
     });
-    instance.lives.subscribe((e) => {
+    instance.lives.subscribe((told) => {
+      const e = { ...told, objectId: catalog.objectOf(told.objectId) };
       hydration.lifecycle(e);
       for (const f of [...this.#lifecycleListeners]) f(e, clusterId);
     });
@@ -128,7 +129,7 @@ export class Clusters {
     const failure = this.instance(clusterId).failure(id);
     if (failure === undefined) return;
     for (const [other, instance] of this.#instances)
-      if (other !== clusterId) instance.inputFailed(id, failure);
+      if (other !== clusterId) instance.inputFailed(this.#host.catalog.objectOf(id), failure);
   }
 
   /** Every new lifecycle event of any cluster, now and later. */

@@ -158,7 +158,7 @@ export function viewDataflow(
   c: DataflowContext,
   view: RelationItem,
   mir: Mir,
-  shard: string,
+  output: { readonly exportId: GlobalId; readonly shard: string },
 ): Omit<DataflowDescription, 'asOf'> {
   const built = buildPlan(c, mir);
   return {
@@ -167,9 +167,19 @@ export function viewDataflow(
     indexImports: built.indexImports,
     objects: [{ id: view.id, plan: built.root }],
     indexExports: [],
-    sinkExports: [{ kind: 'materialized-view', id: view.id, fromId: view.id, desc: view.desc, shard }],
+    sinkExports: [
+      {
+        kind: 'materialized-view',
+        id: output.exportId,
+        fromId: view.id,
+        outputId: view.replaces ?? view.id,
+        desc: view.desc,
+        shard: output.shard,
+      },
+    ],
     until: EMPTY,
-    mayWrite: true,
+    // A replacement holds back until it is applied.
+    mayWrite: view.replaces === undefined,
   };
 }
 

@@ -179,6 +179,14 @@ export class Environment {
     if (refused !== null) throw this.leadership.fenced(`shard ${shard.shardId} belongs to a later process`);
   }
 
+  /** Makes an export the one that writes a view's shard. */
+  async handOver(shard: Shard, exportId: GlobalId): Promise<void> {
+    const { generation } = this.options;
+    const refused = await shard.takeOver({ generation, exportId }, { replacement: true });
+    if (refused !== null)
+      this.options.onFenced(new Error(`shard ${shard.shardId} belongs to a later generation`));
+  }
+
   async #openBuiltinTables(): Promise<void> {
     const { memory } = this.options.stores;
     const since = this.oracle.nextWrite();

@@ -56,6 +56,7 @@ export function itemOf(plan: CreatePlan, entity: ItemEntity): CatalogItem {
         desc: plan.desc,
         query: plan.query,
         cluster: plan.cluster,
+        ...(plan.replaces !== undefined && { replaces: plan.replaces }),
         ...(plan.refresh !== null &&
           entity.refreshFrom !== undefined && { refresh: scheduleFrom(plan.refresh, entity.refreshFrom) }),
       };

@@ -26,7 +26,10 @@ export async function* lifecycleEvents(
     wake();
   });
   for (const [clusterId, instance] of env.clusters.instances)
-    for (const e of instance.lives.events()) if (matches(e, clusterId)) queue.push(e);
+    for (const told of instance.lives.events()) {
+      const e = { ...told, objectId: env.catalog.objectOf(told.objectId) };
+      if (matches(e, clusterId)) queue.push(e);
+    }
   const onAbort = () => wake();
   signal.addEventListener('abort', onAbort);
   try {

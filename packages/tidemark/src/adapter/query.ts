@@ -135,7 +135,7 @@ function refuseFailed(env: Environment, reads: readonly GlobalId[]): void {
   for (const id of reads) {
     const item = env.catalog.item(id);
     if (item?.kind !== 'materialized-view') continue;
-    const failure = env.clusters.instances.get(item.cluster!)?.failure(id);
+    const failure = env.clusters.instances.get(item.cluster!)?.failure(env.catalog.exportOf(id));
     if (failure !== undefined) throw failure;
   }
 }

@@ -116,7 +116,7 @@ function missingOn(
     const { facts, blocker } = o.judged[r.index]!;
     // Until its first write a view's progress is that of its shard, and it is ready once computed.
     if (blocker?.reason === 'writing') continue;
-    const lag = facts.sealed ? 0 : lagMs(env, { ...base, objectId: o.id });
+    const lag = facts.sealed ? 0 : lagMs(env, { ...base, exportId: o.exportId });
     if (lag <= bounds.maxLagMs) continue;
     const details = { lag_ms: Math.round(lag), max_lag_ms: bounds.maxLagMs };
     const { stage } = facts.life;

@@ -91,13 +91,12 @@ function planObject(
     const on = env.catalog.item(item.on) as RelationItem;
     return indexDataflow(c, item, { mir: viewMir(env, on, e.clusterId!) });
   }
-  // A sealed output is complete for ever.
-  if (!env.collections.has(e.id) || isEmpty(env.collections.upper(e.id))) return null;
   const view = item as RelationItem;
-  return scheduled(
-    viewDataflow(c, view, maintainedPlan(env, view, e.clusterId!, c).mir, e.shard!),
-    view.refresh,
-  );
+  const output = outputOf(env, e);
+  // A sealed output is complete for ever.
+  if (!env.collections.has(output.id) || isEmpty(env.collections.upper(output.id))) return null;
+  const sink = { exportId: env.catalog.exportOf(e.id), shard: output.shard! };
+  return scheduled(viewDataflow(c, view, maintainedPlan(env, view, e.clusterId!, c).mir, sink), view.refresh);
 }
 
 /**
@@ -105,8 +104,15 @@ function planObject(
  * shard of a view with a schedule is complete up to its next refresh.
  */
 function continuation(env: Environment, e: ItemEntity, newest: Timestamp): Timestamp {
-  const { upper } = env.collections.shard(e.id);
-  return Math.min(newest, upper > 0 ? upper - 1 : env.collections.since(e.id));
+  const { id } = outputOf(env, e);
+  const { upper } = env.collections.shard(id);
+  return Math.min(newest, upper > 0 ? upper - 1 : env.collections.since(id));
+}
+
+/** The view itself, or the one that it is to replace: whose shard it writes. */
+function outputOf(env: Environment, e: ItemEntity): ItemEntity {
+  const { replaces } = env.catalog.item(e.id) as RelationItem;
+  return replaces === undefined ? e : env.catalog.get('item', replaces)!;
 }
 
 function earliestView(env: Environment, e: ItemEntity, newest: Timestamp): Timestamp {

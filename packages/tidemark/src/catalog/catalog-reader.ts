@@ -46,6 +46,8 @@ export interface RelationItem extends ItemBase {
   readonly cluster?: ClusterId;
   /** materialized-view: when it refreshes; absent: on each commit. */
   readonly refresh?: RefreshSchedule;
+  /** materialized-view: the one whose place it is to take; until then it has no rows of its own to read. */
+  readonly replaces?: GlobalId;
 }
 
 export interface IndexItem extends ItemBase {

@@ -38,6 +38,8 @@ export class CatalogState implements CatalogReader {
   readonly #indexes = new Map<GlobalId, IndexItem[]>();
   readonly #clustersByName = new Map<string, ClusterId>();
   readonly #schemas = new Map<string, string>();
+  /** Objects by the export that took their place over. */
+  readonly #replaced = new Map<GlobalId, GlobalId>();
 
   constructor() {
     for (const [name, s] of Object.entries(SYSTEM_SCHEMAS))
@@ -142,6 +144,16 @@ export class CatalogState implements CatalogReader {
     for (const c of this.all('cluster')) yield this.clusterById(c.id)!;
   }
 
+  /** The object that an export maintains: another one than its id says once that was replaced. */
+  objectOf(exportId: GlobalId): GlobalId {
+    return this.#replaced.get(exportId) ?? exportId;
+  }
+
+  /** The export that maintains an object. */
+  exportOf(id: GlobalId): GlobalId {
+    return this.get('item', id)?.exportId ?? id;
+  }
+
   /** Objects that name the given one. */
   dependants(id: GlobalId): readonly CatalogItem[] {
     const out: CatalogItem[] = [];
@@ -193,6 +205,7 @@ export class CatalogState implements CatalogReader {
         break;
       case 'item':
         this.#removeItem(e.id);
+        if (e.exportId !== undefined) this.#replaced.delete(e.exportId);
         break;
       default:
         break;
@@ -212,6 +225,7 @@ export class CatalogState implements CatalogReader {
         const item = items.get(e.id);
         assert(item !== undefined, `item ${e.id} comes with what its statement derives to`);
         this.#putItem({ item, entity: e, schemaId: e.schemaId });
+        if (e.exportId !== undefined) this.#replaced.set(e.exportId, e.id);
         break;
       }
       default:

@@ -56,6 +56,8 @@ export interface ItemEntity {
   readonly shard?: string;
   /** Sources whose columns came from the input, as it was at creation. */
   readonly desc?: RelationDesc;
+  /** Materialized views that were replaced: the id under which what maintains them now was created, and goes on. */
+  readonly exportId?: GlobalId;
   /** Materialized views with a refresh schedule: the time that `AT CREATION`, and `EVERY` without `ALIGNED TO`, mean. */
   readonly refreshFrom?: number;
   /** Milliseconds since the epoch. */

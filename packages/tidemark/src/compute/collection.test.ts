@@ -16,7 +16,7 @@ class Fixture {
   readonly writes = {
     isOwner: true,
     computed: 0,
-    takenOverAt: 0,
+    firstWrite: 0,
     allowed: true,
     allow() {
       this.allowed = true;
@@ -118,7 +118,7 @@ test('a view that may write: written once all workers have computed and the shar
 test('a view that took its shard over waits for the shard to pass that, too', () => {
   const f = new Fixture('view');
   Object.assign(f.sink, { progress: 20, writeFrontier: 100 });
-  Object.assign(f.writes, { computed: 20, takenOverAt: 100 });
+  Object.assign(f.writes, { computed: 20, firstWrite: 100 });
   assert.ok(!f.report().includes('written'));
   f.sink.writeFrontier = 101;
   assert.deepEqual(f.report(), ['write 101', 'written']);

@@ -175,7 +175,7 @@ export class Collection {
       return;
     }
     if (l.isBlocked) this.#stage((ns) => l.writeUnblocked(ns));
-    if (write > this.asOf && write > writes.takenOverAt) this.#stage((ns) => l.written(ns));
+    if (write > this.asOf && write > writes.firstWrite) this.#stage((ns) => l.written(ns));
   }
 
   /** Ends it: what was not reported empty is. Nothing is logged about it afterwards. */

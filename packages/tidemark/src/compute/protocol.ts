@@ -61,6 +61,8 @@ interface SinkOf<Kind extends string> {
 }
 
 export interface MaterializedViewSink extends SinkOf<'materialized-view'> {
+  /** The collection that it is to readers, and its shard. Another id than the export's for what replaces or has replaced another view. */
+  readonly outputId: GlobalId;
   readonly shard: string;
   /** Absent: on each commit. */
   readonly refresh?: RefreshSchedule;

@@ -10,6 +10,8 @@ export type CollectionKind = 'index' | 'log' | SinkExport['kind'];
 export interface Collection {
   readonly id: GlobalId;
   readonly kind: CollectionKind;
+  /** As readers know it: a view that replaced another one goes on under that one's id. */
+  readonly outputId: GlobalId;
   readonly transient: boolean;
   readonly asOf: number;
   /** The only replica that has it; undefined: all do. */

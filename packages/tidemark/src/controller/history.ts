@@ -12,11 +12,13 @@ import { EMPTY, type Frontier } from '../time/timestamp.ts';
 interface Export {
   readonly id: GlobalId;
   readonly kind: 'index' | SinkExport['kind'];
+  /** The collection that readers know it by. */
+  readonly outputId: GlobalId;
 }
 
 export const exportsOf = (d: DataflowDescription): Export[] => [
-  ...d.indexExports.map(({ id }) => ({ id, kind: 'index' }) as const),
-  ...d.sinkExports.map(({ id, kind }) => ({ id, kind })),
+  ...d.indexExports.map(({ id }) => ({ id, kind: 'index', outputId: id }) as const),
+  ...d.sinkExports.map((s) => ({ id: s.id, kind: s.kind, outputId: s.outputId })),
 ];
 
 export const exportIds = (d: DataflowDescription): GlobalId[] => exportsOf(d).map((e) => e.id);

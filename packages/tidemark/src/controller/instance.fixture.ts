@@ -35,7 +35,7 @@ export function dataflow(
     objects: [],
     indexExports: view ? [] : [{ id: gid(id), onId, key: [], desc: DESC }],
     sinkExports: view
-      ? [{ kind: 'materialized-view', id: gid(id), fromId: onId, desc: DESC, shard: id }]
+      ? [{ kind: 'materialized-view', id: gid(id), fromId: onId, outputId: gid(id), desc: DESC, shard: id }]
       : [],
     asOf,
     until: EMPTY,

@@ -107,6 +107,7 @@ export class ComputeInstance {
         id,
         this.#collection({
           id,
+          outputId: id,
           kind: 'log',
           transient: false,
           asOf: MIN_TIME,
@@ -275,8 +276,8 @@ export class ComputeInstance {
   #fail(c: Collection, failure: SqlError): void {
     if (c.failure !== undefined) return;
     c.failure = failure;
-    this.#reads.endTarget(c.id, () => failure);
-    for (const d of this.#collections.values()) if (d.imports.has(c.id)) this.#fail(d, failure);
+    this.#reads.endTarget(c.outputId, () => failure);
+    for (const d of this.#collections.values()) if (d.imports.has(c.outputId)) this.#fail(d, failure);
   }
 
   // ---- Collections
@@ -288,7 +289,7 @@ export class ComputeInstance {
   /** The furthest that any replica has got. */
   writeFrontier(id: GlobalId): Frontier {
     const c = this.#get(id);
-    if (c.kind === 'materialized-view') return this.#o.shards.upper(id);
+    if (c.kind === 'materialized-view') return this.#o.shards.upper(c.outputId);
     let f = MIN_TIME;
     for (const r of this.#replicas.values()) f = Math.max(f, r.write(id));
     return f;
@@ -307,6 +308,10 @@ export class ComputeInstance {
     const c = this.#collections.get(id);
     assert(c !== undefined, `collection ${id} exists in cluster ${this.clusterId}`);
     return c;
+  }
+
+  asOf(id: GlobalId): number {
+    return this.#get(id).asOf;
   }
 
   /** Keeps an index readable at `at`, its present since if absent. */
@@ -329,11 +334,12 @@ export class ComputeInstance {
         ...dataflow.indexImports.map((i) => [i.id, this.hold(i.id, i.frozenAt ?? asOf)] as const),
       ]);
     const indexImports = dataflow.indexImports.map((i) => i.id);
-    for (const { id, kind } of exportsOf(dataflow)) {
+    for (const { id, kind, outputId } of exportsOf(dataflow)) {
       assert(!this.#collections.has(id), `export ${id} is created once`);
       const c = this.#collection({
         id,
         kind: internal ? 'log' : kind,
+        outputId,
         transient: id.startsWith('t'),
         asOf,
         replicaId,

@@ -1,6 +1,6 @@
 /** CREATE of tables, views, materialized views and indexes: durable first, then running. */
 import { SqlError, unsupported } from '../../base/error.ts';
-import type { ClusterId, GlobalId } from '../../base/ids.ts';
+import type { ClusterId } from '../../base/ids.ts';
 import { userId } from '../../base/ids.ts';
 import type { CatalogItem, QualifiedName, RelationItem } from '../../catalog/catalog-reader.ts';
 import type { Entity, ItemEntity } from '../../catalog/entities.ts';
@@ -11,17 +11,7 @@ import { planQuery, type QueryPlan } from '../../plan/plan-query.ts';
 import type { CreatePlan } from '../../plan/statement/plan.ts';
 import { kindOf, type RelationDesc } from '../../repr/types.ts';
 import type { Hold } from '../../time/hold-set.ts';
-import { roundUp } from '../../time/refresh-schedule.ts';
-import { isEmpty, type Timestamp } from '../../time/timestamp.ts';
-import {
-  boundsOf,
-  type DataflowContext,
-  indexDataflow,
-  indexedOn,
-  newAsOf,
-  scheduled,
-  viewDataflow,
-} from '../dataflows.ts';
+import { boundsOf, type DataflowContext, indexDataflow, indexedOn, newAsOf } from '../dataflows.ts';
 import type { Environment } from '../environment.ts';
 import { itemOf, storedContext } from '../items.ts';
 import { loadSource } from '../sources.ts';
@@ -30,7 +20,7 @@ import { onlyOptions } from './options.ts';
 export type Notify = (message: string) => void;
 
 /** What CREATE makes, before it is there. */
-interface NewItem {
+export interface NewItem {
   readonly entity: ItemEntity;
   readonly item: CatalogItem;
   readonly sequences: readonly Entity[];
@@ -47,14 +37,14 @@ function schemaOf(env: Environment, name: QualifiedName): string {
 }
 
 /** False: it is there already, and IF NOT EXISTS says that this is fine. */
-function isNew(env: Environment, plan: CreatePlan, notify: Notify): boolean {
+export function isNew(env: Environment, plan: CreatePlan, notify: Notify): boolean {
   if (env.catalog.itemInSchema(schemaOf(env, plan.name), plan.name.item) === undefined) return true;
   if (!plan.ifNotExists) throw new SqlError('duplicate_table', `relation "${plan.name.item}" already exists`);
   notify(`relation "${plan.name.item}" already exists, skipping`);
   return false;
 }
 
-function newItem(
+export function newItem(
   env: Environment,
   plan: CreatePlan,
   more: Pick<ItemEntity, 'clusterId' | 'desc'> & { readonly sharded?: boolean },
@@ -96,7 +86,7 @@ const schemaKinds = (desc: RelationDesc): { oks: ReturnType<typeof kindOf>[]; er
 });
 
 /** Makes the shard, begins to follow it, then commits; undone if the commit fails. */
-async function commitWithShard(
+export async function commitWithShard(
   env: Environment,
   n: NewItem,
   shard: {
@@ -122,7 +112,7 @@ async function commitWithShard(
   }
 }
 
-async function commit(
+export async function commit(
   env: Environment,
   n: NewItem,
   join: readonly { shard: Shard; store: 'durable' }[] = [],
@@ -185,71 +175,17 @@ export function dataflowContext(env: Environment, clusterId: DataflowContext['cl
 }
 
 /** Keeps what a dataflow will read readable while its creation becomes durable. */
-function holdImports(c: DataflowContext, d: Omit<DataflowDescription, 'asOf'>, asOf: number): Hold[] {
+export function holdImports(c: DataflowContext, d: Omit<DataflowDescription, 'asOf'>, asOf: number): Hold[] {
   return [
     ...d.shardImports.map((i) => c.shards.hold(i.id, asOf)),
     ...d.indexImports.map((i) => c.instance.hold(i.id, i.frozenAt ?? asOf)),
   ];
 }
 
-export async function createMaterializedView(
-  env: Environment,
-  plan: Extract<CreatePlan, { kind: 'createMaterializedView' }>,
-  notify: Notify,
-): Promise<void> {
-  if (plan.replaces !== undefined) throw unsupported('CREATE REPLACEMENT MATERIALIZED VIEW');
-  if (plan.orReplace)
-    throw unsupported('CREATE OR REPLACE MATERIALIZED VIEW', { hint: 'drop the view first' });
-  if (plan.asOf !== undefined) throw unsupported('AS OF in CREATE MATERIALIZED VIEW');
-  onlyOptions(plan.options, [], 'a materialized view');
-  refuseMoments(plan.plan.contextual, 'a materialized view');
-  refuseCatalogReads(env, plan.plan.reads);
-  if (!isNew(env, plan, notify)) return;
-  const unscheduled = newItem(env, plan, { sharded: true, clusterId: plan.cluster });
-  const c = dataflowContext(env, plan.cluster);
-  const view = unscheduled.item as RelationItem;
-  const d = viewDataflow(c, view, maintainedPlan(env, view, plan.cluster).mir, unscheduled.entity.shard!);
-  const asOf = newAsOf(boundsOf(c, d), env.oracle.readTime);
-  const n = plan.refresh === null ? unscheduled : refreshedFrom(unscheduled, plan, asOf);
-  const { refresh } = n.item as RelationItem;
-  const holds = holdImports(c, d, asOf);
-  try {
-    const fence = { generation: env.options.generation, exportId: n.entity.id };
-    // Readable from its first refresh on: a read waits for that instead of seeing an empty view.
-    const since = refresh === undefined ? asOf : roundUp(refresh, asOf);
-    await commitWithShard(env, n, { since, desc: plan.desc, fence, member: false });
-    c.instance.createDataflow({ ...scheduled(d, refresh), asOf });
-  } finally {
-    for (const h of holds) h.release();
-  }
-}
-
-/** The view, now that the time is known that its schedule counts from. */
-function refreshedFrom(n: NewItem, plan: CreatePlan, asOf: Timestamp): NewItem {
-  const entity = { ...n.entity, refreshFrom: asOf };
-  const item = itemOf(plan, entity);
-  if (isEmpty(roundUp((item as RelationItem).refresh!, asOf)))
-    throw new SqlError('invalid_parameter_value', `materialized view "${entity.name}" would never refresh`, {
-      detail: 'every time of its schedule has passed',
-    });
-  return { ...n, entity, item };
-}
-
 /** What depends on the moment moves without any input; nothing follows the clock yet. */
-function refuseMoments(contextual: readonly string[], what: string): void {
+export function refuseMoments(contextual: readonly string[], what: string): void {
   const [moment] = contextual;
   if (moment !== undefined) throw unsupported(`${moment}() in ${what}`);
-}
-
-/** Catalog relations live in memory and begin anew at each start; a durable view of them would not find where it was. */
-function refuseCatalogReads(env: Environment, reads: readonly GlobalId[]): void {
-  for (const id of reads) {
-    const item = env.catalog.item(id);
-    if (item?.kind === 'builtin-table')
-      throw unsupported(`a materialized view over system relation "${item.name.item}"`, {
-        hint: 'create a view, and an index on it where it is read often',
-      });
-  }
 }
 
 export async function createIndex(

@@ -140,8 +140,8 @@ async function carryOut(env: Environment, doomed: Doomed): Promise<void> {
   const clusterReplicas = new Map(doomed.clusters.map((id) => [id, env.catalog.clusterById(id)!.replicas]));
   await env.transact({ remove: [...entities, ...doomed.entities, ...comments], leave });
   for (const item of items) {
-    const { clusterId } = entities.find((e) => e.id === item.id)!;
-    if (clusterId !== undefined) env.clusters.instances.get(clusterId)?.drop([item.id]);
+    const { clusterId, exportId } = entities.find((e) => e.id === item.id)!;
+    if (clusterId !== undefined) env.clusters.instances.get(clusterId)?.drop([exportId ?? item.id]);
     if (item.kind === 'source') loadSource.stop(env, item.id);
   }
   for (const id of replicaIds) await env.clusters.stopReplica(id);

@@ -6,15 +6,9 @@ import { alterNames } from './alter.ts';
 import { alterCluster } from './alter-cluster.ts';
 import { alterSystem } from './alter-system.ts';
 import { comment, createCluster, createClusterReplica, createDatabase, createSchema } from './clusters.ts';
-import {
-  createIndex,
-  createMaterializedView,
-  createSource,
-  createTable,
-  createView,
-  type Notify,
-} from './create.ts';
+import { createIndex, createSource, createTable, createView, type Notify } from './create.ts';
 import { drop } from './drop.ts';
+import { applyReplacement, createMaterializedView } from './materialized-view.ts';
 
 export type DdlPlan =
   | CreatePlan
@@ -84,13 +78,15 @@ async function run(env: Environment, plan: DdlPlan, database: string, notify: No
     case 'alterSwap':
       await alterNames(env, plan, database);
       return `ALTER ${plan.object.objectType.toUpperCase()}`;
+    case 'alterApplyReplacement':
+      await applyReplacement(env, plan);
+      return 'ALTER MATERIALIZED VIEW';
     case 'alterSet':
     case 'alterReset':
       if (plan.object.objectType !== 'cluster')
         throw unsupported(`ALTER ${plan.object.objectType.toUpperCase()} … SET`);
       await alterCluster(env, plan);
       return 'ALTER CLUSTER';
-    case 'alterApplyReplacement':
     case 'alterSecret':
       throw unsupported(`ALTER ${plan.object.objectType.toUpperCase()}`);
   }

@@ -6,6 +6,7 @@
  * the objects it touches and one pass over the objects of their cluster.
  */
 import type { CancelTimer, Clock, Timers } from '../../base/clock.ts';
+import type { SqlError } from '../../base/error.ts';
 import { type ClusterId, type GlobalId, idClass, type ReplicaId } from '../../base/ids.ts';
 import type { BuiltinRow } from '../../catalog/builtins/declare.ts';
 import type { CatalogState } from '../../catalog/catalog-state.ts';
@@ -49,8 +50,11 @@ export interface ClusterState {
 
 export interface TrackedObject {
   readonly id: GlobalId;
+  /** As its replicas know it. */
+  readonly exportId: GlobalId;
   readonly clusterId: ClusterId;
   readonly writes: boolean;
+  readonly replaces: GlobalId | null;
   readonly commandedAt: Instant;
   /** One a replica; one alone where the cluster has none. */
   judged: readonly Judged[];
@@ -218,12 +222,25 @@ export class Hydration {
   }
 
   #track(e: ItemEntity): void {
-    const kind = this.#world.catalog.item(e.id)?.kind;
-    if ((kind !== 'index' && kind !== 'materialized-view') || e.clusterId === undefined) return;
+    const item = this.#world.catalog.item(e.id);
+    if ((item?.kind !== 'index' && item?.kind !== 'materialized-view') || e.clusterId === undefined) return;
+    const exportId = e.exportId ?? e.id;
     const c = this.#cluster(e.clusterId);
-    if (!c.objects.has(e.id)) {
-      const writes = kind === 'materialized-view';
-      c.objects.set(e.id, { id: e.id, clusterId: c.id, writes, commandedAt: this.#now(), judged: [] });
+    if (c.objects.get(e.id)?.exportId !== exportId) {
+      // Replaced: what maintains it now may stand on another cluster.
+      this.#forget(e.id);
+      const writes = item.kind === 'materialized-view';
+      const replaces = (item.kind === 'materialized-view' && item.replaces) || null;
+      const object = {
+        id: e.id,
+        exportId,
+        clusterId: c.id,
+        writes,
+        replaces,
+        commandedAt: this.#now(),
+        judged: [],
+      };
+      c.objects.set(e.id, object);
       this.#clusterOf.set(e.id, c.id);
     }
     this.#dirty.add(e.id);
@@ -328,20 +345,25 @@ export class Hydration {
       commandedAt: o.commandedAt,
       replica,
       withoutReplicaSince: c.withoutReplicaSince,
+      replaces: o.replaces,
     };
     const instance = clusters.instances.get(c.id);
     const facts: ObjectFacts =
       replica?.connected === true && instance !== undefined
-        ? { ...common, ...this.#running(instance, o.id, replica) }
+        ? { ...common, ...this.#running(instance, o, replica) }
         : { ...common, ...NOT_RUNNING, lastStage: before?.facts.lastStage ?? null };
     return { facts, blocker: blockerOf(facts) };
   }
 
-  #running(instance: ComputeInstance, id: GlobalId, replica: ReplicaFacts): ReturnType<typeof runningFacts> {
-    const facts = runningFacts(instance, id, replica);
+  #running(
+    instance: ComputeInstance,
+    { id, exportId, replaces }: TrackedObject,
+    replica: ReplicaFacts,
+  ): ReturnType<typeof runningFacts> {
+    const facts = runningFacts(instance, exportId, replica);
     return {
       ...facts,
-      mayWrite: facts.mayWrite && !this.#world.leadership.heldBack.has(id),
+      mayWrite: facts.mayWrite && replaces === null && !this.#world.leadership.heldBack.has(exportId),
       failure: this.#unmaintained.get(id) ?? facts.failure,
     };
   }

@@ -10,13 +10,13 @@ import type { HydrationWorld } from './hydration.ts';
  */
 export function lagMs(
   world: Pick<HydrationWorld, 'clusters' | 'collections' | 'options'>,
-  of: { readonly clusterId: ClusterId; readonly replicaId: ReplicaId; readonly objectId: GlobalId },
+  of: { readonly clusterId: ClusterId; readonly replicaId: ReplicaId; readonly exportId: GlobalId },
 ): number {
   const instance = world.clusters.instances.get(of.clusterId);
   const replica = instance?.replicas.find((r) => r.id === of.replicaId);
   if (instance === undefined || replica === undefined) return Number.POSITIVE_INFINITY;
-  const upper = leastUpper(world, instance, of.objectId, of.replicaId);
-  const progress = replica.output(of.objectId);
+  const upper = leastUpper(world, instance, of.exportId, of.replicaId);
+  const progress = replica.output(of.exportId);
   if (upper === EMPTY || progress === EMPTY) return 0;
   return Math.max(0, Math.min(world.options.clock.nowMs(), upper) - progress);
 }

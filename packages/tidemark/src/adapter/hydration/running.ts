@@ -6,7 +6,7 @@ import type { DownFacts, FailureFacts, InputFacts, ObjectFacts, ReplicaFacts } f
 
 type RunningFacts = Pick<
   ObjectFacts,
-  'life' | 'lastStage' | 'lateInputs' | 'queue' | 'failure' | 'down' | 'mayWrite' | 'replaces'
+  'life' | 'lastStage' | 'lateInputs' | 'queue' | 'failure' | 'down' | 'mayWrite'
 >;
 
 /** Where there is no replica, or it is not connected. */
@@ -17,7 +17,6 @@ export const NOT_RUNNING: Omit<RunningFacts, 'lastStage'> = {
   failure: null,
   down: null,
   mayWrite: true,
-  replaces: null,
 };
 
 export function runningFacts(instance: ComputeInstance, id: GlobalId, replica: ReplicaFacts): RunningFacts {
@@ -41,7 +40,6 @@ export function runningFacts(instance: ComputeInstance, id: GlobalId, replica: R
     down,
     // The replica itself says so once it has computed what it may not write.
     mayWrite: reported.stage !== 'write_blocked',
-    replaces: null,
   };
 }
 

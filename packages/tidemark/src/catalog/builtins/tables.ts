@@ -272,7 +272,10 @@ export const BUILTIN_TABLES = [
     doc: 'under which ids the dataflows of an object are known',
     columns: columns('id text', 'global_id text'),
     key: ['id', 'global_id'],
-    rows: { item: ({ item }) => (idClass(item.id) === 'user' ? [[item.id, item.id]] : []) },
+    rows: {
+      item: ({ item, entity }) =>
+        idClass(item.id) === 'user' ? [[item.id, entity?.exportId ?? item.id]] : [],
+    },
   }),
   table({
     schema: 'mz_internal',

@@ -11,9 +11,10 @@ import { kindOf } from '../../repr/types.ts';
 import { EMPTY, type Frontier, MIN_TIME, meet } from '../../time/timestamp.ts';
 import { frontierOwner } from '../frontier-owner.ts';
 import type { MaterializedViewSink } from '../protocol.ts';
-import { shardSource } from '../shard-source.ts';
+import { isGone, shardSource } from '../shard-source.ts';
 import { append } from './append.ts';
 import { type MintHandle, mint } from './mint.ts';
+import { firstWrite } from './refresh.ts';
 import type { ShardWrites, Sink, SinkContext } from './sink.ts';
 import { write } from './write.ts';
 
@@ -29,9 +30,15 @@ export function viewSink(
   const owner = frontierOwner(sink.id, scope.host.peers);
   const isOwner = scope.host.index === owner;
   return scope.region(`Sink ${sink.id}`, (inner) => {
+    let known: Shard | undefined;
+    let ended = false;
+    inner.onShutdown(() => {
+      ended = true;
+    });
     const { descriptions, handle } = mint(inner, desired, {
       owner,
       mayWrite: context.mayWrite,
+      firstWrite: () => firstWrite(known?.takenOverAt ?? EMPTY, sink.refresh),
       refresh: sink.refresh,
     });
     const persisted = shardSource(inner, { id: sink.id, shardId: sink.shard, shards, until: EMPTY, onError });
@@ -53,7 +60,6 @@ export function viewSink(
       handle.shardMoved(to);
       context.onChange();
     };
-    let known: Shard | undefined;
     if (isOwner) {
       append(inner, descriptions, staged, {
         shard,
@@ -82,30 +88,63 @@ export function viewSink(
       get writeFrontier() {
         return upper;
       },
-      writes: shardWrites(handle, { isOwner, allowed: context.mayWrite, shard: () => known }),
+      writes: shardWrites(handle, {
+        isOwner,
+        allowed: context.mayWrite,
+        firstWrite: () => firstWrite(known?.takenOverAt ?? EMPTY, sink.refresh),
+        lookAgain: () => lookAgain(shard, { ...context, ended: () => ended }),
+      }),
     };
   });
 }
 
-function shardWrites(
-  mint: MintHandle,
-  o: { readonly isOwner: boolean; readonly allowed: boolean; readonly shard: () => Shard | undefined },
-): ShardWrites {
+/** Reads the shard's state, however often that takes. */
+async function lookAgain(
+  shard: Promise<Shard>,
+  o: Pick<SinkContext, 'onRetry' | 'pause'> & { readonly ended: () => boolean },
+): Promise<void> {
+  while (!o.ended())
+    try {
+      await (await shard).refresh();
+      return;
+    } catch (error) {
+      if (o.ended() || isGone(error)) return;
+      o.onRetry(error);
+      await o.pause();
+    }
+}
+
+interface Permission {
+  readonly isOwner: boolean;
+  readonly allowed: boolean;
+  readonly firstWrite: () => Frontier;
+  /** Reads who holds the shard now. */
+  readonly lookAgain: () => Promise<void>;
+}
+
+function shardWrites(mint: MintHandle, o: Permission): ShardWrites {
   let { allowed } = o;
+  let isKnown = true;
   return {
     isOwner: o.isOwner,
     get computed() {
       return mint.computed;
     },
-    get takenOverAt() {
-      return o.shard()?.takenOverAt ?? EMPTY;
+    get firstWrite() {
+      return isKnown ? o.firstWrite() : EMPTY;
     },
     get allowed() {
       return allowed;
     },
     allow() {
+      if (allowed) return;
       allowed = true;
-      mint.allowWrites();
+      // The shard was handed over just now: where, is in its state and not yet in what is known of it here.
+      isKnown = false;
+      void o.lookAgain().then(() => {
+        isKnown = true;
+        mint.allowWrites();
+      });
     },
   };
 }

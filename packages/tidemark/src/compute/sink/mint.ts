@@ -13,7 +13,7 @@ import { exchangeRows } from '../../operators/exchange.ts';
 import type { OksErrs } from '../../operators/state/stateful-operator.ts';
 import type { Batch } from '../../repr/batch.ts';
 import type { RefreshSchedule } from '../../time/refresh-schedule.ts';
-import { EMPTY, type Frontier, MIN_TIME, type Timestamp } from '../../time/timestamp.ts';
+import { EMPTY, type Frontier, MIN_TIME, meet, type Timestamp } from '../../time/timestamp.ts';
 import { encodeControl } from '../control.ts';
 import { roundFrontier } from './refresh.ts';
 
@@ -21,6 +21,8 @@ import { roundFrontier } from './refresh.ts';
 export interface WriteDescription {
   readonly lower: Timestamp;
   readonly upper: Frontier;
+  /** Nothing changes in it: a view that was taken over stays as it was until its next refresh. */
+  readonly unchanged: boolean;
 }
 
 /** The owner's view of the sink; the others have none. */
@@ -35,6 +37,8 @@ export interface MintHandle {
 export interface MintOptions {
   readonly owner: number;
   readonly refresh: RefreshSchedule | undefined;
+  /** Before it nothing that this export computes shows; known to the owner once its shard is. */
+  readonly firstWrite: () => Frontier;
   readonly mayWrite: boolean;
 }
 
@@ -79,10 +83,13 @@ export function mint(
           capability.dispose();
           return;
         }
-        const upper = roundFrontier(from.frontier, options.refresh);
-        if (!mayWrite || !known || shardUpper >= upper || shardUpper <= minted) return;
+        const complete = roundFrontier(from.frontier, options.refresh);
+        if (!mayWrite || !known || shardUpper >= complete || shardUpper <= minted) return;
+        const next = options.firstWrite();
+        const unchanged = shardUpper < next;
+        const upper = unchanged ? meet(complete, next) : complete;
         minted = shardUpper;
-        const description: WriteDescription = { lower: shardUpper, upper };
+        const description: WriteDescription = { lower: shardUpper, upper, unchanged };
         to.send(capability, encodeControl([description], capability.time));
       },
     };

@@ -10,6 +10,13 @@ import { EMPTY, type Frontier } from '../../time/timestamp.ts';
 export const roundFrontier = (f: Frontier, schedule: RefreshSchedule | undefined): Frontier =>
   schedule === undefined ? f : roundUp(schedule, f);
 
+/**
+ * When what an export computes shows for the first time, by the upper at which it took its shard over (0: it has always had it): until
+ * its first refresh after that the shard stays as it was.
+ */
+export const firstWrite = (takenOverAt: Frontier, schedule: RefreshSchedule | undefined): Frontier =>
+  takenOverAt === 0 ? 0 : roundFrontier(takenOverAt, schedule);
+
 /** The batch at its refreshes. Rows after the last one are gone. */
 export function roundTimes(b: Batch, schedule: RefreshSchedule | undefined): Batch {
   if (schedule === undefined) return b;

@@ -23,8 +23,8 @@ export interface ShardWrites {
   readonly isOwner: boolean;
   /** What all workers have computed; on the owner. */
   readonly computed: Frontier;
-  /** The upper at which this export took the shard over: `written` waits for the shard to pass it too. */
-  readonly takenOverAt: Frontier;
+  /** When its contents show for the first time, in a shard that it took over: `written` waits for the shard to pass it too. */
+  readonly firstWrite: Frontier;
   readonly allowed: boolean;
   allow(): void;
 }

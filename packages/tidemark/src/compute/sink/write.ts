@@ -151,6 +151,7 @@ class Writer implements OperatorLogic {
     this.#oks.advanceTo(next.lower);
     this.#errs.advanceTo(next.lower);
     this.#work = { description: next, bucket: 0, oks: [], rows: 0, staging: [] };
+    if (next.unchanged) this.#answer(this.#work, []);
   }
 
   #scan(work: Work, fuel: Fuel): void {

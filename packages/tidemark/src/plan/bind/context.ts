@@ -156,8 +156,23 @@ export class BindContext {
         position,
         detail: `This operation is not supported for ${item.kind === 'index' ? 'indexes' : 'sinks'}.`,
       });
+    refuseReplacement(item, position);
     return item;
   }
+}
+
+/** What is to take another view's place writes nothing before it does. */
+export function refuseReplacement(item: RelationItem, position: number | undefined): void {
+  if (item.replaces === undefined) return;
+  const { item: name } = item.name;
+  throw new SqlError(
+    'object_not_in_prerequisite_state',
+    `"${name}" is a replacement, and has no rows of its own`,
+    {
+      position,
+      hint: `apply it with ALTER MATERIALIZED VIEW … APPLY REPLACEMENT "${name}"`,
+    },
+  );
 }
 
 export function missingRelation(parts: readonly string[], position: number | undefined): SqlError {

@@ -24,7 +24,7 @@ import { printExpr } from '../../sql/print-query.ts';
 import { newBinder } from '../bind/binder.ts';
 import { coerce, settle } from '../bind/coerce.ts';
 import { columnName } from '../bind/column-name.ts';
-import type { ExprEnv } from '../bind/context.ts';
+import { type ExprEnv, refuseReplacement } from '../bind/context.ts';
 import { Scope, type ScopeColumn } from '../bind/scope.ts';
 import { resolveType } from '../bind/types.ts';
 import { Lowering } from '../decorrelate.ts';
@@ -200,6 +200,7 @@ export function planCreateMaterializedView(
     ...s,
     name: qualifiedIdents(name, s.name.pos),
     query,
+    replaces: s.replaces && replaced?.name && qualifiedIdents(replaced.name, s.replaces.pos),
     refresh: refresh.stated,
     orReplace: false,
     ifNotExists: false,
@@ -211,7 +212,7 @@ export function planCreateMaterializedView(
     ifNotExists: s.ifNotExists,
     orReplace: s.orReplace,
     createSql: printStatement(stated),
-    dependsOn: plan.dependsOn,
+    dependsOn: replaced === undefined ? plan.dependsOn : [...plan.dependsOn, replaced.id as GlobalId],
     query,
     plan,
     desc: renamed(plan.desc, s.columns, 'MATERIALIZED VIEW', s.pos),
@@ -228,6 +229,7 @@ export function planCreateIndex(s: CreateIndexStatement, context: StatementConte
   const on = context.catalog.resolve(parts, context.names);
   if (on === undefined) throw missingObject('table', s.on);
   if (!isRelation(on)) throw notIndexable(on, s.on.pos);
+  refuseReplacement(on, s.on.pos + 1);
   const cluster = clusterNamed(context, s.cluster);
   const { keys, names } = indexKeys(s, on, context);
   const item =
