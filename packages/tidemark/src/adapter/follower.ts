@@ -124,10 +124,14 @@ export class Follower implements CatalogFollower {
   #drop(e: ItemEntity): void {
     const env = this.#env;
     this.#pending.delete(e.id);
-    env.leadership.heldBack.delete(e.id);
-    if (e.clusterId !== undefined) env.clusters.instances.get(e.clusterId)?.drop([e.id]);
+    this.#dropExport(e);
     // Its shard is the leader's to remove.
     env.collections.remove(e.id);
+  }
+
+  #dropExport({ id, exportId = id, clusterId }: ItemEntity): void {
+    this.#env.leadership.heldBack.delete(exportId);
+    if (clusterId !== undefined) this.#env.clusters.instances.get(clusterId)?.drop([exportId]);
   }
 
   /** `old`: as it was before; a change of its name alone does not touch what runs. */
@@ -148,9 +152,10 @@ export class Follower implements CatalogFollower {
       { durable: false },
     );
     if (e.clusterId === undefined) return;
-    const runs = env.clusters.instance(e.clusterId).hasCollection(e.id);
-    if (runs && old?.shard === e.shard && old?.clusterId === e.clusterId) return;
-    if (old !== undefined) env.clusters.instances.get(old.clusterId!)?.drop([e.id]);
+    const runs = env.clusters.instance(e.clusterId).hasCollection(env.catalog.exportOf(e.id));
+    const same = old?.shard === e.shard && old?.clusterId === e.clusterId && old?.exportId === e.exportId;
+    if (runs && same) return;
+    if (old !== undefined) this.#dropExport(old);
     this.#pending.set(e.id, e);
   }
 

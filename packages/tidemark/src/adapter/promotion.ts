@@ -145,14 +145,16 @@ async function permitSinks(env: Environment): Promise<void> {
   await Promise.all(
     [...leadership.heldBack].map(async ([id, clusterId]) => {
       leadership.heldBack.delete(id);
-      if (!collections.has(id)) return;
+      const output = env.catalog.objectOf(id);
+      if (!collections.has(output)) return;
       const fence = { generation: env.options.generation, exportId: id };
+      // Another export's, where a replacement was cut short between the catalog and the shard.
       const refused = await collections
-        .shard(id)
-        .takeOver(fence)
+        .shard(output)
+        .takeOver(fence, { replacement: true })
         .catch((error: unknown) => {
           // Dropped meanwhile.
-          if (collections.has(id)) throw error;
+          if (collections.has(output)) throw error;
           return null;
         });
       if (refused !== null) throw leadership.fenced(`the output of ${id} belongs to a later generation`);
