@@ -6,7 +6,6 @@
  * the objects it touches and one pass over the objects of their cluster.
  */
 import type { CancelTimer, Clock, Timers } from '../../base/clock.ts';
-import type { SqlError } from '../../base/error.ts';
 import { type ClusterId, type GlobalId, idClass, type ReplicaId } from '../../base/ids.ts';
 import type { BuiltinRow } from '../../catalog/builtins/declare.ts';
 import type { CatalogState } from '../../catalog/catalog-state.ts';
