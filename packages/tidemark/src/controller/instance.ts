@@ -413,7 +413,8 @@ export class ComputeInstance {
   #policy(c: Collection): Frontier {
     if (this.#isSealed(c)) return EMPTY;
     // A view with a refresh schedule is complete beyond what its inputs are: it would begin anew in the future.
-    if (c.kind === 'materialized-view') return meet(this.#o.shards.upper(c.outputId), this.#inputFrontier(c)) - 1;
+    if (c.kind === 'materialized-view')
+      return meet(this.#o.shards.upper(c.outputId), this.#inputFrontier(c)) - 1;
     const uppers = this.#goingOn(c).map((r) => r.write(c.id));
     return (
       Math.min(...(uppers.length === 0 ? [MIN_TIME] : uppers), this.#o.clock.nowMs()) - COMPACTION_LAG_MS
