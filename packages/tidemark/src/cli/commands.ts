@@ -6,6 +6,7 @@ import type { Logger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import type { BoundAddress } from '../host/listen.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
+import { type StatusOptions, showStatus } from './status-command.ts';
 import { VERSION } from './version.ts';
 
 /** Nobody should start this again as it was: another process writes now. */
@@ -29,7 +30,12 @@ export async function run(argv: readonly string[]): Promise<void> {
       address,
       address('127.0.0.1:6875'),
     )
-    .option('--http <host:port>', 'where /api/livez and /api/readyz are', address, address('127.0.0.1:6876'))
+    .option(
+      '--http <host:port>',
+      'where /api/livez, /api/readyz and /api/status are',
+      address,
+      address('127.0.0.1:6876'),
+    )
     .option('--workers <n>', 'workers of cluster quickstart, when a new directory is set up', workers)
     .option('--read-only', 'stand by for the process that serves the directory, until it is promoted')
     .option('--log-level <level>', 'debug, info, warn or error', 'warn')
@@ -41,7 +47,35 @@ A process that stands by is promoted by POST /api/leader/promote; it takes TIDEM
 loopback. Exit codes: 0 ended by a signal, 1 could not start, ${FENCED} another process has taken over.`,
     )
     .action(serve);
+  program
+    .command('status')
+    .description('where each index and materialized view of a running server stands, and why it is not done')
+    .option('--url <url>', "of the server's HTTP interface", httpUrl)
+    .option('--host <host>', 'the same, in two parts', '127.0.0.1')
+    .option('--port <port>', '', port, 6876)
+    .option('--cluster <name>', 'only this cluster')
+    .option('--watch', 'draw again and again, until interrupted')
+    .option('--json', 'the answer as the server gives it')
+    .addHelpText('after', '\nExit code: 0 ready, 1 not ready, 2 the server could not be asked.')
+    .action(status);
   await program.parseAsync([...argv]);
+}
+
+async function status(
+  o: Omit<StatusOptions, 'url'> & { readonly url?: URL; readonly host: string; readonly port: number },
+): Promise<void> {
+  const ending = new AbortController();
+  process.on('SIGINT', () => ending.abort());
+  const { stdout, stderr } = process;
+  const terminal = {
+    isTTY: stdout.isTTY === true,
+    columns: stdout.columns ?? 0,
+    color: stdout.isTTY === true && stdout.hasColors(),
+    write: (text: string) => void stdout.write(text),
+    fail: (text: string) => void stderr.write(text),
+  };
+  const url = o.url ?? new URL(`http://${o.host.includes(':') ? `[${o.host}]` : o.host}:${o.port}`);
+  process.exitCode = await showStatus({ ...o, url }, terminal, ending.signal);
 }
 
 interface ServeOptions {
@@ -111,6 +145,20 @@ function address(value: string): BoundAddress {
   if (m === null || port > 65535)
     throw new InvalidArgumentError('expected HOST:PORT, such as 127.0.0.1:6875');
   return { host: (m[1] ?? m[2])!, port };
+}
+
+function httpUrl(value: string): URL {
+  const url = URL.parse(value);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new InvalidArgumentError('expected http://HOST:PORT, such as http://127.0.0.1:6876');
+  return url;
+}
+
+function port(value: string): number {
+  const n = Number(value);
+  if (!Number.isInteger(n) || n < 1 || n > 65535)
+    throw new InvalidArgumentError('expected a port, 1 to 65535');
+  return n;
 }
 
 function workers(value: string): number {

@@ -14,6 +14,7 @@ const APP = createHttpApp({
     promote: async () => undefined,
     mayPromote: () => true,
   },
+  status: () => Promise.reject(new Error('not asked')),
   logger: silentLogger,
 });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { StatusReport } from '../adapter/status.ts';
 import { silentLogger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import {
@@ -15,6 +16,7 @@ const MISSING: MissingObject = {
   ...{ reason: 'hydrating', since: '2026-11-29T10:00:00.000Z', blockedBy: null, details: null },
 };
 
+const STATUS: StatusReport = { ready: true, missing: [], at: '2026-11-29T10:00:00.000Z', clusters: [] };
 const READY: Readiness = { ready: true, missing: [], clustersWithoutReplica: ['idle'] };
 
 const STANDBY = { role: 'read_only', generation: 2, caughtUp: false, missing: [MISSING] };
@@ -29,6 +31,7 @@ async function get(path: string, deps: Partial<HttpDeps> = {}, method = 'GET') {
   const app = createHttpApp({
     readiness: async () => READY,
     leader: LEADER,
+    status: async () => STATUS,
     logger: silentLogger,
     ...deps,
   });

@@ -4,11 +4,13 @@
  *   GET /api/livez    200 while the process answers at all: says nothing of data, so that a restoring process is not killed
  *   GET /api/readyz   200 or 503 with what is missing and why: `cluster`, `stable_for`, `max_lag`
  *   /api/leader/…     which generation this is, and its promotion: see `leader.ts`
+ *   GET /api/status   where each object stands on each replica, and how long each part of its life took: `cluster`
  *
  * Every answer is JSON, errors too: `{ "error": { "code", "message", … } }`. A parameter that is not known is refused: a
  * misspelt `stable_for` would otherwise pass for readiness.
  */
 import { type Context, Hono } from 'hono';
+import type { StatusReport } from '../adapter/status.ts';
 import type { Logger } from '../base/clock.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
 import { DURATION_UNITS, parseDurationMs } from './duration.ts';
@@ -48,6 +50,7 @@ export interface Readiness {
 export interface HttpDeps {
   readiness(query: ReadinessQuery): Promise<Readiness>;
   readonly leader: LeaderDeps;
+  status(query: Pick<ReadinessQuery, 'cluster'>): Promise<StatusReport>;
   readonly logger: Logger;
 }
 
@@ -65,33 +68,44 @@ const STATUS: Partial<Record<ErrorCode, 404 | 503>> = {
 
 const READINESS_PARAMETERS = ['cluster', 'stable_for', 'max_lag'] as const;
 type ReadinessParameter = (typeof READINESS_PARAMETERS)[number];
+const STATUS_PARAMETERS = ['cluster'] as const;
 
 const invalid = (message: string, hint: string): SqlError =>
   new SqlError('invalid_parameter_value', message, { hint });
 
-function readinessQuery(c: Context): ReadinessQuery {
-  const given = c.req.queries();
-  for (const [name, values] of Object.entries(given)) {
-    if (!READINESS_PARAMETERS.includes(name as ReadinessParameter)) {
-      throw invalid(`unknown parameter "${name}"`, `known are ${READINESS_PARAMETERS.join(', ')}`);
-    }
+/** Each given once, and none that is not known. */
+function parameters<P extends string>(c: Context, known: readonly P[]): Partial<Record<P, string>> {
+  const out: Partial<Record<P, string>> = {};
+  for (const [name, values] of Object.entries(c.req.queries())) {
+    if (!known.includes(name as P))
+      throw invalid(`unknown parameter "${name}"`, `known are ${known.join(', ')}`);
     if (values.length > 1)
       throw invalid(`parameter "${name}" is given ${values.length} times`, 'give it once');
+    out[name as P] = values[0]!;
   }
+  return out;
+}
+
+function clusterOf(given: { readonly cluster?: string }): { readonly cluster?: string } {
+  if (given.cluster === '')
+    throw invalid('parameter "cluster" is empty', 'leave it out to ask for all clusters');
+  return given.cluster === undefined ? {} : { cluster: given.cluster };
+}
+
+function readinessQuery(c: Context): ReadinessQuery {
+  const given = parameters(c, READINESS_PARAMETERS);
   const duration = (name: ReadinessParameter): number | undefined => {
-    const text = given[name]?.[0];
+    const text = given[name];
     if (text === undefined) return undefined;
     const ms = parseDurationMs(text);
     if (ms !== null) return ms;
     const hint = `a number and one of ${DURATION_UNITS.join(', ')}, as in 10s or 500ms`;
     throw invalid(`parameter "${name}" is not a duration: "${text}"`, hint);
   };
-  const cluster = given['cluster']?.[0];
   const stableForMs = duration('stable_for');
   const maxLagMs = duration('max_lag');
-  if (cluster === '') throw invalid('parameter "cluster" is empty', 'leave it out to ask for all clusters');
   return {
-    ...(cluster === undefined ? {} : { cluster }),
+    ...clusterOf(given),
     ...(stableForMs === undefined ? {} : { stableForMs }),
     ...(maxLagMs === undefined ? {} : { maxLagMs }),
   };
@@ -103,7 +117,7 @@ function errorBody(error: SqlError): object {
 }
 
 /** The routes over what the engine answers. */
-export function createHttpApp({ readiness, leader, logger }: HttpDeps): HttpApp {
+export function createHttpApp({ readiness, status, leader, logger }: HttpDeps): HttpApp {
   const app = new Hono();
   app.use(async (c, next) => {
     await next();
@@ -115,6 +129,7 @@ export function createHttpApp({ readiness, leader, logger }: HttpDeps): HttpApp 
     return c.json(answer, answer.ready ? 200 : 503);
   });
   leaderRoutes(app, leader);
+  app.get('/api/status', async (c) => c.json(await status(clusterOf(parameters(c, STATUS_PARAMETERS)))));
   app.notFound((c) => {
     const what = `there is no ${c.req.method} ${c.req.path}`;
     return c.json(errorBody(new SqlError('undefined_object', what)), 404);

@@ -1,5 +1,6 @@
 /** The server: an environment, reached over the Postgres wire and HTTP. */
 import { probeReadiness } from '../adapter/readiness.ts';
+import { statusReport } from '../adapter/status.ts';
 import { wireBackend } from '../adapter/wire-backend.ts';
 import type { Logger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
@@ -66,7 +67,12 @@ export async function startServer(o: ServerOptions): Promise<RunningServer> {
     const pg = await listenPg({ ...o.listen, backend: wireBackend(opened.env), auth, logger });
     closing.push(pg);
     const leader = leaderDeps(opened.env, { token: o.token, open: LOOPBACK.test(o.http.host) });
-    const app = createHttpApp({ readiness: (query) => httpReadiness(opened, query), leader, logger });
+    const app = createHttpApp({
+      readiness: (query) => httpReadiness(opened, query),
+      status: async (query) => statusReport(opened.env, query),
+      leader,
+      logger,
+    });
     const http = await listenHttp({ ...o.http, app, logger });
     closing.push(http);
     return {

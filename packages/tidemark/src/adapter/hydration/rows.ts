@@ -6,7 +6,7 @@ import type { Instant, ReplicaFacts } from './facts.ts';
 import type { Judged, ReplicaVerdict } from './verdicts.ts';
 
 /** As a timestamptz. */
-export const instant = (at: Instant | null): bigint | null => (at === null ? null : BigInt(Math.round(at)));
+const instant = (at: Instant | null): bigint | null => (at === null ? null : BigInt(Math.round(at)));
 
 export function blockerRow({ facts, blocker }: Judged): BuiltinRow | null {
   if (blocker === null) return null;

@@ -1,0 +1,141 @@
+/** Where everything stands, for people and their tools: replicas, and each object with why it is not done and how long each part of its life took. */
+import { SqlError } from '../base/error.ts';
+import type { GlobalId } from '../base/ids.ts';
+import type { Environment } from './environment.ts';
+import type { Instant } from './hydration/facts.ts';
+import type { ClusterState, ReplicaState } from './hydration/hydration.ts';
+import { intervalsOf } from './hydration/intervals.ts';
+import type { Blocker, Judged } from './hydration/verdicts.ts';
+import { readiness } from './readiness.ts';
+
+/** Durations in milliseconds: null where that part has not begun or there is none, and up to now where it goes on. */
+export interface ObjectStatus {
+  readonly id: string;
+  readonly name: string | null;
+  readonly kind: 'index' | 'materialized view';
+  /** The last stage that all workers reached. */
+  readonly stage: string | null;
+  /** Why it is not done, as in `mz_hydration_blockers`; null: it is. */
+  readonly reason: string | null;
+  readonly since: string | null;
+  /** By name. */
+  readonly blockedBy: string | null;
+  readonly details: Blocker['details'];
+  readonly queueMs: number | null;
+  readonly computeMs: number | null;
+  readonly blockedMs: number | null;
+  readonly writeMs: number | null;
+}
+
+export interface ReplicaStatus {
+  readonly id: string;
+  readonly name: string | null;
+  readonly workers: number;
+  readonly connected: boolean;
+  readonly hydrated: boolean;
+  readonly reason: string | null;
+  /** When all was hydrated, by the workers' clocks; when the replica was lost. */
+  readonly since: string | null;
+  readonly hydratedObjects: number;
+  /** By name. */
+  readonly slowest: string | null;
+  readonly objects: readonly ObjectStatus[];
+}
+
+export interface ClusterStatus {
+  readonly id: string;
+  readonly name: string;
+  readonly replicas: readonly ReplicaStatus[];
+  /** Of a cluster without replicas: its objects, which nothing maintains. */
+  readonly waiting: readonly string[];
+}
+
+export interface StatusReport {
+  /** As `/api/readyz` says it. */
+  readonly ready: boolean;
+  readonly missing: readonly {
+    readonly name: string | null;
+    readonly replicaId: string;
+    readonly reason: string;
+  }[];
+  readonly at: string;
+  readonly clusters: readonly ClusterStatus[];
+}
+
+export function statusReport(env: Environment, options: { readonly cluster?: string } = {}): StatusReport {
+  const { ready, missing } = readiness(env, options);
+  env.hydration.refreshQueue();
+  const clusters: ClusterStatus[] = [];
+  for (const c of env.hydration.clusters.values()) {
+    const name = env.catalog.clusterById(c.id)?.name;
+    if (name === undefined || (options.cluster !== undefined && options.cluster !== name)) continue;
+    clusters.push(clusterStatus(env, c, name));
+  }
+  if (options.cluster !== undefined && clusters.length === 0)
+    throw new SqlError('undefined_object', `unknown cluster '${options.cluster}'`);
+  return {
+    ready,
+    missing: missing.map(({ name, replicaId, reason }) => ({ name, replicaId, reason })),
+    at: new Date(env.options.clock.nowMs()).toISOString(),
+    clusters,
+  };
+}
+
+const iso = (at: Instant | null): string | null => (at === null ? null : new Date(at / 1000).toISOString());
+const nameOf = (env: Environment, id: GlobalId | null): string | null =>
+  id === null ? null : (env.catalog.item(id)?.name.item ?? id);
+
+function clusterStatus(env: Environment, c: ClusterState, name: string): ClusterStatus {
+  const entry = env.catalog.clusterById(c.id)!;
+  const objects = [...c.objects.values()];
+  return {
+    id: c.id,
+    name,
+    replicas: [...c.replicas.values()].map((r, i) => {
+      const replicaName = entry.replicas.find((e) => e.id === r.facts.id)?.name ?? null;
+      const judged = objects.flatMap((o) => o.judged[i] ?? []);
+      return replicaStatus(env, { ...r, name: replicaName }, judged);
+    }),
+    waiting: c.replicas.size > 0 ? [] : objects.map((o) => nameOf(env, o.id)!),
+  };
+}
+
+function replicaStatus(
+  env: Environment,
+  r: ReplicaState & { readonly name: string | null },
+  judged: readonly Judged[],
+): ReplicaStatus {
+  const { verdict, facts } = r;
+  return {
+    id: facts.id,
+    name: r.name,
+    workers: facts.workers,
+    connected: facts.connected,
+    hydrated: verdict?.hydrated ?? false,
+    reason: verdict?.reason ?? null,
+    since: iso(facts.connected ? (verdict?.hydratedAt ?? null) : facts.since),
+    hydratedObjects: verdict?.hydratedObjects ?? 0,
+    slowest: nameOf(env, verdict?.slowest ?? null),
+    objects: judged.map((j) => objectStatus(env, j)),
+  };
+}
+
+function objectStatus(env: Environment, { facts, blocker }: Judged): ObjectStatus {
+  const now = env.options.clock.nowMs() * 1000;
+  const { queue, compute, blocked, write } = intervalsOf(facts.life, { writes: facts.writes, now });
+  const ms = (us: number | null): number | null => (us === null ? null : Math.round(us) / 1000);
+  return {
+    id: facts.objectId,
+    name: nameOf(env, facts.objectId),
+    kind: facts.writes ? 'materialized view' : 'index',
+    stage: facts.lastStage,
+    reason: blocker?.reason ?? null,
+    since: iso(blocker?.since ?? null),
+    blockedBy: nameOf(env, blocker?.blockedBy ?? null),
+    details: blocker?.details ?? null,
+    queueMs: ms(queue),
+    computeMs: ms(compute),
+    blockedMs: ms(blocked),
+    writeMs: ms(write),
+  };
+}
