@@ -27,12 +27,16 @@ const LEADER: HttpDeps['leader'] = {
   mayPromote: () => true,
 };
 
+const DEPS: HttpDeps = {
+  readiness: async () => READY,
+  leader: LEADER,
+  status: async () => STATUS,
+  logger: silentLogger,
+};
+
 async function get(path: string, deps: Partial<HttpDeps> = {}, method = 'GET') {
   const app = createHttpApp({
-    readiness: async () => READY,
-    leader: LEADER,
-    status: async () => STATUS,
-    logger: silentLogger,
+    ...DEPS,
     ...deps,
   });
   const response = await app.fetch(new Request(`http://localhost${path}`, { method }));
@@ -122,12 +126,28 @@ it('answers unknown paths and methods in JSON', async () => {
   }
 });
 
+describe('GET /api/status', () => {
+  it('passes its cluster on, and answers 200 whether all is ready or not', async () => {
+    const asked: unknown[] = [];
+    const body = { ...STATUS, ready: false };
+    const status = async (query: object) => {
+      asked.push(query);
+      return body;
+    };
+    assert.deepEqual(await get('/api/status', { status }), { status: 200, body });
+    assert.equal((await get('/api/status?cluster=c', { status })).status, 200);
+    assert.deepEqual(asked, [{}, { cluster: 'c' }]);
+    assert.equal((await get('/api/status?stable_for=1s')).status, 400);
+    assert.equal((await get('/api/status?cluster=')).status, 400);
+  });
+});
+
 describe('/api/leader', () => {
   const post = async (
     leader: Partial<HttpDeps['leader']>,
     init: { readonly body?: string; readonly headers?: Record<string, string> } = {},
   ) => {
-    const deps = { readiness: async () => READY, logger: silentLogger, leader: { ...LEADER, ...leader } };
+    const deps = { ...DEPS, leader: { ...LEADER, ...leader } };
     const request = new Request('http://localhost/api/leader/promote', { method: 'POST', ...init });
     const response = await createHttpApp(deps).fetch(request);
     return { status: response.status, body: JSON.parse(await response.text()) };
