@@ -224,8 +224,14 @@ export function answersOf(facts: CatalogFacts, func: string): ReadonlyMap<string
 }
 
 /** The plan with every call over columns replaced by a lookup. */
+/** Plans without such a function: the same for ever. */
+const without = new WeakSet<Mir>();
+
 export function lowerCatalogCalls(mir: Mir, facts: CatalogFacts): Mir {
-  return rewrite(mir, (node) => mapScalars(node, (e) => rewriteScalar(e, (x) => lower(x, facts))));
+  if (without.has(mir)) return mir;
+  const lowered = rewrite(mir, (node) => mapScalars(node, (e) => rewriteScalar(e, (x) => lower(x, facts))));
+  if (lowered === mir) without.add(mir);
+  return lowered;
 }
 
 function lower(e: ScalarExpr, facts: CatalogFacts): ScalarExpr {

@@ -38,6 +38,7 @@ import { Clusters, SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
 import { Hydration } from './hydration/hydration.ts';
 import { type CatalogFollower, Leadership } from './leadership.ts';
 import { builtinUpdates, commitAll, type LiveChange, LiveRows } from './live-rows.ts';
+import { PlanCache } from './plan-cache.ts';
 
 export interface EnvironmentOptions {
   readonly stores: { readonly durable: Shards; readonly memory: Shards };
@@ -91,6 +92,7 @@ export const nothingToFollow = (): SqlError =>
 
 export class Environment {
   readonly catalog: CatalogState = new CatalogState();
+  readonly plans: PlanCache = new PlanCache();
   readonly collections: Collections;
   readonly options: EnvironmentOptions;
   readonly fence: Fence & { readonly start: number };

@@ -97,6 +97,15 @@ export class Session {
 
   // ---- Statements
 
+  #planned<T>(
+    s: Statement,
+    more: Partial<StatementContext>,
+    by: (s: Statement, c: StatementContext) => T,
+  ): T {
+    const { plans, catalog } = this.#env;
+    return plans.plan(s, this.#context(more), { revision: catalog.revision, make: (c) => by(s, c) });
+  }
+
   prepare(
     name: string,
     statement: Statement,
@@ -115,7 +124,11 @@ export class Session {
     statement: Statement,
     paramTypes: readonly (SqlType | undefined)[],
   ): { paramTypes: readonly SqlType[]; result: RelationDesc | undefined } {
-    const { paramTypes: types, result } = describeStatement(statement, this.#context({ paramTypes }));
+    const { paramTypes: types, result } = this.#planned(
+      statement,
+      { paramTypes, describe: true },
+      describeStatement,
+    );
     return { paramTypes: types, result: result ?? this.#shownResult(statement) };
   }
 
@@ -156,7 +169,7 @@ export class Session {
     try {
       if (this.#transaction === null) this.#begin(false);
       const more = params === undefined ? {} : { paramTypes: params.types, paramValues: params.values };
-      const plan = planStatement(statement, this.#context(more));
+      const plan = this.#planned(statement, more, planStatement);
       refuseChange(options.described, plan);
       const joins = plan?.kind === 'insert' && !readsBeforeWriting(plan);
       const pending = this.#implicit && this.#transaction!.writes.size > 0;
@@ -460,7 +473,7 @@ export class Session {
     const p = this.find(plan.name);
     const values = argumentValues(plan, p, this.#evalContext());
     const params = { paramTypes: p.paramTypes, paramValues: values };
-    const again = planStatement(p.statement, this.#context(params));
+    const again = this.#planned(p.statement, params, planStatement);
     refuseChange(p.result, again);
     return this.#run(again, p.statement, params, signal);
   }

@@ -42,7 +42,6 @@ import {
 } from '../repr/types.ts';
 import { decodeClientText } from '../repr/wire.ts';
 import type { Statement } from '../sql/ast-statement.ts';
-import { parseStatements } from '../sql/parse.ts';
 import { answersOf, askCatalog } from './catalog-functions.ts';
 import type { Environment } from './environment.ts';
 import type { Result } from './results.ts';
@@ -116,7 +115,7 @@ class WireSession implements BackendSession {
   }
 
   async *simple(text: string): AsyncIterable<Outcome> {
-    const statements = parseStatements(text);
+    const statements = this.#env.plans.parse(text);
     if (statements.length === 0) yield { kind: 'empty' };
     for (const [i, { statement }] of statements.entries()) {
       const more = i < statements.length - 1;
@@ -125,7 +124,7 @@ class WireSession implements BackendSession {
   }
 
   async parse({ name, text, paramOids }: ParseRequest): Promise<void> {
-    const statements = parseStatements(text);
+    const statements = this.#env.plans.parse(text);
     if (statements.length > 1)
       throw new SqlError('syntax_error', 'cannot insert multiple commands into a prepared statement');
     const [only] = statements;

@@ -40,6 +40,7 @@ export class CatalogState implements CatalogReader {
   readonly #schemas = new Map<string, string>();
   /** Objects by the export that took their place over. */
   readonly #replaced = new Map<GlobalId, GlobalId>();
+  #revision = 0;
 
   constructor() {
     for (const [name, s] of Object.entries(SYSTEM_SCHEMAS))
@@ -187,8 +188,14 @@ export class CatalogState implements CatalogReader {
 
   // ---- Writing
 
+  /** Grows with each change: what was planned at another revision may be wrong now. */
+  get revision(): number {
+    return this.#revision;
+  }
+
   /** Applies what has been made durable. Replaced entities are named in `remove` too. */
   apply(change: CatalogChange): void {
+    this.#revision++;
     for (const e of change.remove) this.#remove(e);
     for (const e of change.put) this.#put(e, change.items);
   }

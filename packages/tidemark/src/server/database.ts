@@ -113,7 +113,7 @@ export class Database {
   /** One statement. Calls run one after another, in one session. */
   query(sql: string, params: readonly unknown[] = []): Promise<QueryResult> {
     return this.#inTurn(async () => {
-      const statements = parseStatements(sql);
+      const statements = this.#opened.env.plans.parse(sql);
       if (statements.length !== 1)
         throw new SqlError('syntax_error', `query takes one statement, not ${statements.length}`, {
           hint: 'use exec for several',

@@ -29,7 +29,6 @@ import { consensusKey } from '../persist/log.ts';
 import { Shards } from '../persist/shards.ts';
 import { expandedRows } from '../repr/rows.ts';
 import type { Datum } from '../repr/types.ts';
-import { parseStatements } from '../sql/parse.ts';
 import type { SeededRandom } from './random.ts';
 import { Door, SharedData } from './shared-data.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -304,7 +303,7 @@ export class TestEnvironment {
 
   async #execute(session: Session, sql: string): Promise<readonly TestRow[]> {
     let rows: readonly TestRow[] = [];
-    for (const { statement } of parseStatements(sql)) {
+    for (const { statement } of this.env.plans.parse(sql)) {
       try {
         const r = await session.execute(statement);
         if (r.kind === 'command') rows = [];
