@@ -22,6 +22,10 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Env
   if (entities.length === 0) await bootstrap(env, DEFAULT_DATABASE, options.defaultWorkers);
   else {
     await env.adopt(entities, (e) => loadItem(env.catalog, e));
+    env.history.reconcile({
+      object: (id) => env.catalog.get('item', id) !== undefined,
+      replica: (id) => env.catalog.get('replica', id) !== undefined,
+    });
     await (leads ? openShards(env) : followShards(env));
     for (const c of env.catalog.all('cluster'))
       if (c.id !== SYSTEM_CLUSTER.id) env.clusters.startCluster(c.id);

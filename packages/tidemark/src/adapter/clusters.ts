@@ -10,6 +10,7 @@ import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { ClusterEntity, ReplicaEntity } from '../catalog/entities.ts';
 import { SETTINGS } from '../catalog/settings.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
+import type { EpisodeEvent, LifeAck } from '../controller/episodes.ts';
 import { ComputeInstance } from '../controller/instance.ts';
 import type { LifecycleEvent } from '../controller/lives.ts';
 import type { Row } from '../repr/types.ts';
@@ -38,9 +39,6 @@ export const SYSTEM_REPLICA: ReplicaEntity = {
   workers: 1,
 };
 
-/** Changes of a replica's status that are kept. */
-const STATUSES_KEPT = 100;
-
 /** What a running replica is made from. */
 export type ReplicaSpec = Pick<ReplicaEntity, 'id' | 'workers'>;
 
@@ -64,6 +62,8 @@ export interface ClusterHost {
   readonly hydration: Pick<Hydration, 'lifecycle' | 'failed' | 'frontierMoved' | 'replicaStatus'>;
   uuid(): string;
   setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void;
+  /** Hears what happens to replicas and what they maintain. */
+  readonly history: { readonly now: number; receive(event: EpisodeEvent): void };
 }
 
 const hydrationConcurrency = (catalog: CatalogState): number =>
@@ -73,7 +73,6 @@ export class Clusters {
   readonly #host: ClusterHost;
   readonly #instances = new Map<ClusterId, ComputeInstance>();
   readonly #supervisors = new Map<ReplicaId, ReplicaSupervisor>();
-  readonly #statusHistory = new Map<ReplicaId, readonly Row[]>();
   readonly #lifecycleListeners = new Set<(event: LifecycleEvent, clusterId: ClusterId) => void>();
 
   constructor(host: ClusterHost) {
@@ -104,6 +103,7 @@ export class Clusters {
       generation,
       start,
       uuid: () => this.#host.uuid(),
+      onEpisode: (e) => this.#host.history.receive(e),
       hydrationConcurrency: () => hydrationConcurrency(catalog),
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
       onFrontier: (id) => hydration.frontierMoved(id),
@@ -147,27 +147,26 @@ export class Clusters {
       timers,
       onStatus: (status, reason) => {
         this.#host.hydration.replicaStatus(clusterId, replica.id, reason);
-        this.#status(replica.id, [replica.id, status, reason, BigInt(Math.round(clock.nowMs() * 1000))]);
+        this.#host.setLiveLater('mz_cluster_replica_statuses', replica.id, [
+          [replica.id, status, reason, BigInt(Math.round(clock.nowMs() * 1000))],
+        ]);
       },
     });
     this.#supervisors.set(replica.id, supervisor);
     supervisor.start();
   }
 
-  #status(replicaId: ReplicaId, row: Row): void {
-    const history = [...(this.#statusHistory.get(replicaId) ?? []), row].slice(-STATUSES_KEPT);
-    this.#statusHistory.set(replicaId, history);
-    this.#host.setLiveLater('mz_cluster_replica_statuses', replicaId, [row]);
-    this.#host.setLiveLater('mz_cluster_replica_status_history', replicaId, history);
-  }
-
   async stopReplica(replicaId: ReplicaId): Promise<void> {
     const supervisor = this.#supervisors.get(replicaId);
     this.#supervisors.delete(replicaId);
     await supervisor?.stop();
-    this.#statusHistory.delete(replicaId);
+    this.#host.history.receive({ kind: 'replicaDropped', replicaId, at: this.#host.history.now });
     this.#host.setLiveLater('mz_cluster_replica_statuses', replicaId, []);
-    this.#host.setLiveLater('mz_cluster_replica_status_history', replicaId, []);
+  }
+
+  /** The history holds what a replica told: it may forget it. */
+  acknowledge(ack: LifeAck): void {
+    for (const i of this.#instances.values()) i.acknowledge(ack);
   }
 
   /** `replicas`: those it had; the catalog knows them no more. */

@@ -8,7 +8,6 @@ import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import { type ClusterId, compareIds, type GlobalId, type ReplicaId, systemId } from '../base/ids.ts';
 import { BuiltinRows, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
-import { builtinShard } from '../catalog/builtins/builtins.ts';
 import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import { CatalogState } from '../catalog/catalog-state.ts';
@@ -24,17 +23,20 @@ import { replicaIndexes, replicaIndexIds } from '../catalog/replica-indexes.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
 import type { ComputeInstance } from '../controller/instance.ts';
 import type { Shard } from '../persist/shard.ts';
-import type { Fence, ShardSchema } from '../persist/shard-types.ts';
+import type { Fence } from '../persist/shard-types.ts';
 import type { Shards } from '../persist/shards.ts';
 import type { Batch } from '../repr/batch.ts';
 import { uuidToText } from '../repr/scalars.ts';
-import { kindOf, type Row, TYPES, type TypeName } from '../repr/types.ts';
+import { type Row, TYPES, type TypeName } from '../repr/types.ts';
 import { Collections } from '../storage/collections.ts';
 import type { FileReader } from '../storage/file-source.ts';
 import { GroupCommit, type StoreKind, type WriteRequest } from '../storage/group-commit.ts';
 import { TimestampOracle } from '../storage/timestamp-oracle.ts';
 import type { Timestamp } from '../time/timestamp.ts';
+import { openBuiltinTable } from './builtin-tables.ts';
 import { Clusters, SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
+import type { History } from './history.ts';
+import { openHistory } from './history-store.ts';
 import { Hydration } from './hydration/hydration.ts';
 import { type CatalogFollower, Leadership } from './leadership.ts';
 import { builtinUpdates, commitAll, type LiveChange, LiveRows } from './live-rows.ts';
@@ -104,6 +106,7 @@ export class Environment {
   group!: GroupCommit;
   /** Where each object stands on each replica. */
   readonly hydration: Hydration;
+  history!: History;
   /** Of a generation that stands by. */
   follower: CatalogFollower | null = null;
   readonly #rows = new BuiltinRows();
@@ -157,6 +160,8 @@ export class Environment {
       fenced: (detail) => this.leadership.fenced(detail),
     });
     await this.#openBuiltinTables();
+    this.history = openHistory(this, this.#rows);
+    if (this.leadership.mayWrite) await this.history.lead();
     await this.transact({ put: [SYSTEM_CLUSTER, SYSTEM_REPLICA] }, { durable: false });
     return stored;
   }
@@ -190,17 +195,25 @@ export class Environment {
   }
 
   async #openBuiltinTables(): Promise<void> {
-    const { memory } = this.options.stores;
+    const { stores } = this.options;
     const since = this.oracle.nextWrite();
     const join: { shard: Shard; store: StoreKind }[] = this.leadership.mayWrite
       ? [{ shard: this.catalogShard, store: 'durable' }]
       : [];
+    const { fence, leadership } = this;
     for (const t of BUILTIN_TABLES) {
-      const id = systemId(t.number);
-      const schema: ShardSchema = { oks: t.columns.map((c) => kindOf(c.type)), errs: ['bytes'] };
-      const shard = await memory.create(builtinShard(id), { schema, since, fence: this.fence });
-      await this.collections.add(id, shard, memory.stores.watch, 'memory');
-      join.push({ shard, store: 'memory' });
+      const { shard, store } = await openBuiltinTable(t, {
+        stores,
+        fence,
+        since,
+        leads: leadership.mayWrite,
+      });
+      await this.collections.add(systemId(t.number), shard, stores[store].stores.watch, store);
+      if (store === 'memory') join.push({ shard, store });
+      else if (leadership.mayWrite) {
+        await this.takeOver(shard);
+        join.push({ shard, store });
+      }
     }
     const prepared: PreparedRows[] = [
       this.#rows.prepare('engine', rowsOf('engine', null)),
@@ -242,6 +255,7 @@ export class Environment {
     this.#cancelMaintenance = this.options.timers.after(1000, () => {
       this.collections.maintain();
       this.clusters.maintain();
+      this.history.maintain();
       if (!this.#closed) this.startMaintenance();
     });
   }
@@ -317,6 +331,11 @@ export class Environment {
     }
   }
 
+  /** A catalog table whose rows are kept here; durable ones are read from their shards. */
+  isLiveTable(id: GlobalId): boolean {
+    return BUILTIN_TABLES.some((t) => !t.durable && systemId(t.number) === id);
+  }
+
   /** What a catalog table holds now, at the time of the last commit. */
   builtinRows(id: GlobalId): readonly Row[] {
     const table = BUILTIN_TABLES.find((t) => systemId(t.number) === id);
@@ -381,6 +400,7 @@ export class Environment {
     await this.follower?.stop();
     for (const cancel of this.#removals) cancel();
     await this.clusters.close();
+    await this.history.close();
     await this.group.close();
     await this.collections.close();
     await this.options.stores.durable.close();

@@ -5,7 +5,6 @@
  * cause a thousand. One that failed is made again until it is there.
  */
 import type { Logger, Timers } from '../base/clock.ts';
-import { systemId } from '../base/ids.ts';
 import type { BuiltinRows, PreparedRows } from '../catalog/builtin-rows.ts';
 import { builtinShard } from '../catalog/builtins/builtins.ts';
 import type { BuiltinRow } from '../catalog/builtins/declare.ts';
@@ -110,7 +109,7 @@ export function builtinUpdates(prepared: readonly PreparedRows[]): ReadonlyMap<s
     const table = TABLES.get(name)!;
     const types = table.columns.map((c) => c.type);
     const batch = consolidate(batchOf(types, rows, { diffs }));
-    if (batch.length > 0) out.set(builtinShard(systemId(table.number)), [batch]);
+    if (batch.length > 0) out.set(builtinShard(table), [batch]);
   }
   return out;
 }

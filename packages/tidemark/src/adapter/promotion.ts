@@ -13,6 +13,8 @@
  */
 import type { Logger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
+import { systemId } from '../base/ids.ts';
+import { HISTORY_TABLES } from '../catalog/builtins/history-tables.ts';
 import type { ItemEntity } from '../catalog/entities.ts';
 import type { Shard } from '../persist/shard.ts';
 import type { Timestamp } from '../time/timestamp.ts';
@@ -115,6 +117,8 @@ async function fence(env: Environment): Promise<void> {
   await env.follower!.stop();
   const sources: ItemEntity[] = [];
   const join: { shard: Shard; store: 'durable' }[] = [{ shard: catalogShard, store: 'durable' }];
+  for (const { number } of HISTORY_TABLES)
+    join.push({ shard: collections.shard(systemId(number)), store: 'durable' });
   for (const { item, entity } of env.catalog.loadedItems()) {
     if (!collections.has(item.id) || (item.kind !== 'table' && item.kind !== 'source')) continue;
     const shard = collections.shard(item.id);
@@ -130,6 +134,7 @@ async function fence(env: Environment): Promise<void> {
   oracle.leads();
   leadership.become('leader');
   env.follower = null;
+  await env.history.lead();
   for (const e of sources) {
     const shard = collections.shard(e.id);
     if (loading.has(e.shard)) loadSource.again(env, e);

@@ -151,7 +151,7 @@ const INLINE_ROWS = 5000;
 function withCatalogRows(env: Environment, c: DataflowContext, mir: Mir): Mir {
   env.hydration.refreshQueue();
   return rewrite(mir, (node) => {
-    if (node.op !== 'Get' || env.catalog.item(node.id)?.kind !== 'builtin-table') return node;
+    if (node.op !== 'Get' || !env.isLiveTable(node.id)) return node;
     if (c.clusterId === SYSTEM_CLUSTER.id && !isLive(node.id)) return node;
     const rows = env.builtinRows(node.id);
     if (rows.length > INLINE_ROWS) return node;

@@ -8,6 +8,7 @@ import { CATALOG_SHARD } from '../catalog/durable-catalog.ts';
 import type { ItemEntity } from '../catalog/entities.ts';
 import type { DataflowDescription } from '../compute/protocol.ts';
 import { isEmpty, MAX_TIME, type Timestamp } from '../time/timestamp.ts';
+import { DURABLE_BUILTIN_SHARDS } from './builtin-tables.ts';
 import {
   boundsOf,
   type DataflowContext,
@@ -127,7 +128,7 @@ function earliestView(env: Environment, e: ItemEntity, newest: Timestamp): Times
  * that can.
  */
 export async function sweepShards(env: Environment): Promise<void> {
-  const known = new Set<string>([CATALOG_SHARD]);
+  const known = new Set<string>([CATALOG_SHARD, ...DURABLE_BUILTIN_SHARDS]);
   for (const { shard } of env.catalog.all('item')) if (shard !== undefined) known.add(shard);
   await env.options.stores.durable.sweep(known.union(env.quarantined));
 }

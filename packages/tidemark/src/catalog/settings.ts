@@ -3,6 +3,7 @@
  * ParameterStatus derive from here.
  */
 import { SqlError } from '../base/error.ts';
+import { parseInterval } from '../repr/interval-parse.ts';
 import { findTimeZone } from '../repr/time-zone.ts';
 
 export const SERVER_VERSION = '15.0';
@@ -66,6 +67,16 @@ export function durationMs(name: string, value: string): number {
       hint: 'Valid units for this parameter are "ms", "s", "min", "h", and "d".',
     });
   return Math.round(Number(m[1]) * UNITS[m[2]!]!);
+}
+
+/** Milliseconds of an interval without months. */
+export function retentionMs(name: string, value: string): number {
+  const { months, days, micros } = parseInterval(value);
+  const ms = Math.floor(days * 86_400_000 + Number(micros) / 1000);
+  if (months === 0 && ms >= 0) return ms;
+  throw new SqlError('invalid_parameter_value', `invalid value for parameter "${name}": "${value}"`, {
+    hint: "an interval of days or less, e.g. '30 days'",
+  });
 }
 
 function timeZone(value: string): string {
@@ -147,6 +158,15 @@ export const SETTINGS = {
   },
   is_superuser: { default: 'on', doc: 'there is one role', readOnly: true, reported: 'is_superuser' },
   lock_timeout: { default: '0', doc: 'kept for clients; nothing waits for locks' },
+  hydration_history_retention: {
+    default: '30 days',
+    doc: 'how long rows of the hydration and status histories are kept',
+    system: true,
+    check: (v: string) => {
+      retentionMs('hydration_history_retention', v);
+      return v;
+    },
+  },
   idle_in_transaction_session_timeout: { default: '0', doc: 'kept for clients' },
   max_identifier_length: { default: '63', doc: 'bytes of a name', readOnly: true },
   row_security: { default: 'off', doc: 'kept for clients', check: boolean('row_security') },

@@ -34,6 +34,8 @@ class Fixture {
       asOf: AS_OF,
       installedNs: clock.ns(),
       reason: 'commanded',
+      life: 0,
+      peakBytes: () => 0,
       clock,
       log: null,
       imports: new Map([['t1' as GlobalId, () => this.input]]),

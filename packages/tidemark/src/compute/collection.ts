@@ -17,7 +17,7 @@ import {
 } from '../introspection/lifecycle.ts';
 import { EMPTY, type Frontier, isEmpty, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
 import type { IndexTraces } from './peeks.ts';
-import type { Response } from './protocol.ts';
+import type { LifecycleResponse, Response } from './protocol.ts';
 import type { Sink } from './sink/sink.ts';
 
 export interface CollectionOptions {
@@ -26,6 +26,10 @@ export interface CollectionOptions {
   readonly asOf: Timestamp;
   readonly installedNs: number;
   readonly reason: InstallReason;
+  /** Index of its dataflow. */
+  readonly life: number;
+  /** The most bytes that the arrangements of its dataflow took. */
+  readonly peakBytes: () => number;
   readonly clock: EventClock;
   readonly log: ExportLog | null;
   /** What the dataflow reads, and how far each has come on this worker. */
@@ -44,6 +48,7 @@ export class Collection {
   readonly log: ExportLog | null;
   readonly #o: CollectionOptions;
   readonly #lifecycle: Lifecycle;
+  readonly #told: LifecycleResponse[] = [];
   #output: Output | undefined;
   #write: Frontier = MIN_TIME;
   #outputFrontier: Frontier = MIN_TIME;
@@ -72,9 +77,9 @@ export class Collection {
   }
 
   #respond(transitions: readonly Transition[]): void {
-    const { id, worker, asOf, clock, send } = this.#o;
-    for (const t of transitions)
-      send({
+    const { id, worker, asOf, life, clock, send } = this.#o;
+    for (const t of transitions) {
+      const response: LifecycleResponse = {
         kind: 'lifecycle',
         worker,
         id,
@@ -82,7 +87,21 @@ export class Collection {
         occurredAt: clock.micros(t.ns),
         reason: t.reason,
         asOf,
-      });
+        life,
+        ...(t.stage === 'hydrated' && { peakBytes: this.#o.peakBytes() }),
+      };
+      this.#told.push(response);
+      send(response);
+    }
+  }
+
+  /** What was said of its life, for whoever may not have heard it. */
+  get told(): readonly LifecycleResponse[] {
+    return this.#told;
+  }
+
+  get peakBytes(): number {
+    return this.#o.peakBytes();
   }
 
   /** The computation was unblocked. */

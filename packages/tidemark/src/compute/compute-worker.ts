@@ -16,6 +16,7 @@ import type { InstallReason } from '../introspection/lifecycle.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
 import { ArrangementBytes } from './arrangement-bytes.ts';
+import { ClosedLives } from './closed-lives.ts';
 import { Collection } from './collection.ts';
 import { DataflowInstance } from './dataflow-instance.ts';
 import { LoggingDataflow } from './logging-dataflow.ts';
@@ -77,6 +78,7 @@ export class ComputeWorker {
   readonly #worker: Worker;
   readonly #clock: EventClock;
   readonly #peeks: WorkerPeeks;
+  readonly #closedLives: ClosedLives;
   readonly #collections = new Map<GlobalId, Collection>();
   readonly #dataflows = new Set<DataflowInstance>();
   readonly #byExport = new Map<GlobalId, DataflowInstance>();
@@ -98,6 +100,7 @@ export class ComputeWorker {
       onWake: options.onWake,
       ...(options.random !== undefined && { random: options.random }),
     });
+    this.#closedLives = new ClosedLives({ worker: options.index, send: options.send });
     this.#peeks = new WorkerPeeks({
       worker: options.index,
       peers: options.peers,
@@ -123,6 +126,7 @@ export class ComputeWorker {
           version: PROTOCOL_VERSION,
           generation: command.generation,
         });
+        this.#repeatLives();
         break;
       case 'createInstance':
         this.#createInstance(command.logging, command.tunables);
@@ -149,10 +153,19 @@ export class ComputeWorker {
       case 'cancelPeek':
         this.#peeks.cancel(command.uuid);
         break;
+      case 'ackLives':
+        if (command.worker === this.#o.index) this.#closedLives.acknowledged(command.sequence);
+        break;
       case 'initializationComplete':
         break;
     }
     this.#o.onWake();
+  }
+
+  /** Whoever says hello may be new, or have missed something. */
+  #repeatLives(): void {
+    this.#closedLives.repeat();
+    for (const c of this.#collections.values()) for (const r of c.told) this.#o.send(r);
   }
 
   #createInstance(logging: LoggingConfig, tunables: Tunables): void {
@@ -204,6 +217,8 @@ export class ComputeWorker {
       asOf,
       installedNs: ns,
       reason,
+      life: o.dataflowIndex,
+      peakBytes: () => this.bytes.peakOf(o.dataflowIndex),
       clock: this.#clock,
       log,
       imports,
@@ -258,6 +273,7 @@ export class ComputeWorker {
     this.#byExport.delete(c.id);
     this.#collections.delete(c.id);
     c.drop();
+    this.#closedLives.close(c);
     if (dataflow?.dropExport(c.id)) this.#dataflows.delete(dataflow);
   }
 

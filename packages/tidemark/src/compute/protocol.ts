@@ -134,6 +134,8 @@ export type Command =
   | { readonly kind: 'allowCompaction'; readonly id: GlobalId; readonly frontier: Frontier }
   | PeekCommand
   | { readonly kind: 'cancelPeek'; readonly uuid: string }
+  /** The history holds this worker's closed lives up to the sequence number; other workers ignore it. Not kept for a replay. */
+  | { readonly kind: 'ackLives'; readonly worker: number; readonly sequence: number }
   | { readonly kind: 'initializationComplete' };
 
 // ---- Responses
@@ -157,6 +159,42 @@ export interface LifecycleResponse {
   readonly occurredAt: number;
   readonly reason: InstallReason | StartReason | 'read_only' | null;
   readonly asOf: Timestamp;
+  /** Tells two lives of one export apart: the same on every worker of a process, never used twice there. */
+  readonly life: number;
+  /** With `hydrated`: the most bytes that the object's arrangements took on this worker so far. */
+  readonly peakBytes?: number;
+}
+
+/** An export ended. Kept, and repeated after a reconnect until `ackLives`. Users' objects alone. */
+export interface LifeClosedResponse {
+  readonly kind: 'lifeClosed';
+  readonly worker: number;
+  readonly id: GlobalId;
+  /** Counts the lives that this worker closed; workers close them in the same order. */
+  readonly sequence: number;
+  readonly life: number;
+  /** As this worker's `installed` said. */
+  readonly installedAt: number;
+  readonly asOf: Timestamp;
+  /** The most bytes that its arrangements took on this worker. */
+  readonly peakBytes: number;
+  /**
+   * What was told while it lived, for whoever did not hear it: not as responses of their own, which would pass for those of the
+   * export's present life.
+   */
+  readonly stages: readonly LifecycleResponse[];
+  /** Closed lives that this worker forgot unacknowledged, because too many waited. */
+  readonly cut: number;
+}
+
+/** How much of the snapshot at the as-of a worker has put through. The sum over workers is the object's. */
+export interface ProgressResponse {
+  readonly kind: 'progress';
+  readonly worker: number;
+  readonly id: GlobalId;
+  /** Updates read and passed on, out of what this worker found to read. */
+  readonly rowsDone: number;
+  readonly rowsTotal: number;
 }
 
 export interface PeekResponse {
@@ -189,6 +227,8 @@ export type Response =
     }
   | FrontiersResponse
   | LifecycleResponse
+  | LifeClosedResponse
+  | ProgressResponse
   | PeekResponse
   /** A host error that ended a dataflow; its text is for people and for the blocker's details. */
   | {

@@ -66,6 +66,8 @@ export class CommandHistory {
       case 'peek':
       case 'cancelPeek':
         break;
+      case 'ackLives':
+        break;
       case 'initializationComplete':
         this.#initialized = true;
         break;

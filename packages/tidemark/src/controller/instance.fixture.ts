@@ -111,6 +111,7 @@ export class FakeReplica implements ReplicaConnection {
         occurredAt: 1,
         reason: null,
         asOf,
+        life: 0,
       });
   }
   fail(id: string, message: string): void {

@@ -117,6 +117,7 @@ test('a dropped index lives as long as somebody imports it; its life is forgotte
     occurredAt: 1,
     reason: null,
     asOf: 10,
+    life: 0,
   } as const;
   replica.onResponse({ ...event, stage: 'installed' });
   instance.drop([gid('i1')]);

@@ -21,6 +21,8 @@ import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier, MIN_TIME, meet } from '../time/timestamp.ts';
 import type { Collection } from './collection.ts';
+import { EpisodeFeed } from './episode-feed.ts';
+import type { EpisodeEvent, LifeAck } from './episodes.ts';
 import { type EpisodeFailure, Failures, maintains } from './failures.ts';
 import { CommandHistory, exportIds, exportsOf } from './history.ts';
 import type { Queued } from './limiter.ts';
@@ -51,6 +53,8 @@ export interface InstanceOptions {
   readonly onReplicaLost: (replicaId: ReplicaId, reason: string) => void;
   /** A dataflow ended on a host error on a replica: an episode that is over. Another one begins after a pause. */
   readonly onFailed?: (id: GlobalId, error: { code: string; message: string }, replicaId: ReplicaId) => void;
+  /** What happens to replicas, and to lives on them. */
+  readonly onEpisode?: (event: EpisodeEvent) => void;
   /** A collection's frontier moved. */
   readonly onFrontier?: (id: GlobalId, write: Frontier) => void;
 }
@@ -65,11 +69,18 @@ export class ComputeInstance {
   readonly #reads: Reads;
   readonly #scheduler: Scheduler;
   readonly #failures: Failures;
+  readonly #feed: EpisodeFeed;
   readonly #stopUppers: () => void;
 
   constructor(options: InstanceOptions) {
     this.#o = options;
     this.clusterId = options.clusterId;
+    this.#feed = new EpisodeFeed({
+      clusterId: this.clusterId,
+      clock: options.clock,
+      collections: this.#collections,
+      tell: (e) => options.onEpisode?.(e),
+    });
     this.#scheduler = new Scheduler({
       collections: this.#collections,
       shards: options.shards,
@@ -171,6 +182,7 @@ export class ComputeInstance {
     connection.onLost = (reason) => {
       if (this.#replicas.get(id) !== replica) return;
       this.#forgetReplica(id, () => new SqlError('system_error', `replica ${id} was lost: ${reason}`));
+      this.#feed.disconnected(id, reason);
       this.#o.onReplicaLost(id, reason);
     };
     for (const command of this.#history.replay(id)) replica.send(command);
@@ -183,6 +195,7 @@ export class ComputeInstance {
       id,
       () => new SqlError('object_not_in_prerequisite_state', `replica ${id} was ${why}`),
     );
+    if (why === 'restarted') this.#feed.disconnected(id, why);
     await replica.connection.close();
   }
 
@@ -193,7 +206,13 @@ export class ComputeInstance {
     this.#reads.leave(id, error);
   }
 
+  /** The history holds what a replica told: it may forget it. */
+  acknowledge({ replicaId, worker, sequence }: LifeAck): void {
+    this.#replicas.get(replicaId)?.send({ kind: 'ackLives', worker, sequence });
+  }
+
   #receive(replica: Replica, r: Response): void {
+    this.#feed.received(replica, r);
     // Of an episode that is over.
     if (!replica.receive(r)) return;
     switch (r.kind) {
@@ -349,6 +368,7 @@ export class ComputeInstance {
       });
       this.#collections.set(id, c);
       this.#failures.created(c);
+      this.#feed.created(id);
     }
     this.#sendOf(this.#get(exportIds(dataflow)[0]!), { kind: 'createDataflow', dataflow });
     // It reads what is there from the start: nothing to wait for.
@@ -373,6 +393,7 @@ export class ComputeInstance {
       if (c === undefined || c.dropped) continue;
       c.dropped = true;
       this.lives.forget(id);
+      this.#feed.dropped(id);
       this.#reads.endTarget(id, () => new GoneError(`the object that was read (${id})`));
       this.#compact(id);
     }

@@ -15,7 +15,16 @@ function say(
   replica = R1,
   id = U1,
 ): void {
-  lives.receive(replica, { kind: 'lifecycle', worker, id, stage, occurredAt, reason: null, asOf: 1 });
+  lives.receive(replica, {
+    kind: 'lifecycle',
+    worker,
+    id,
+    stage,
+    occurredAt,
+    reason: null,
+    asOf: 1,
+    life: 0,
+  });
 }
 
 test('the denominator is the number of workers, never of the rows that came', () => {

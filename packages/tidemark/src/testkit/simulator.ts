@@ -11,6 +11,7 @@
  * up, replicas crash. `assertNothingLeft` compares what lives with what lived when the environment was new.
  */
 import { startEnvironment } from '../adapter/boot.ts';
+import { DURABLE_BUILTIN_SHARDS } from '../adapter/builtin-tables.ts';
 import type { Environment } from '../adapter/environment.ts';
 import { type LeaderStatus, leaderStatus, promote } from '../adapter/promotion.ts';
 import { Session } from '../adapter/session.ts';
@@ -421,7 +422,7 @@ export class TestEnvironment {
 
   /** Shards that have parts and that no object has. */
   async orphans(): Promise<readonly string[]> {
-    const known = new Set<string | undefined>([CATALOG_SHARD]);
+    const known = new Set<string | undefined>([CATALOG_SHARD, ...DURABLE_BUILTIN_SHARDS]);
     for (const e of this.env.catalog.all('item')) known.add(e.shard);
     const stored = new Set((await this.#data.blob.list('')).map((key) => key.split('/')[0]!));
     return [...stored].filter((shard) => !known.has(shard));

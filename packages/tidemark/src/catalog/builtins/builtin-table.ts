@@ -36,14 +36,24 @@ export interface BuiltinTable {
   readonly rows: { readonly [K in RowSourceKind]?: (source: RowSources[K]) => readonly BuiltinRow[] };
   /** Written by a controller while the environment runs. */
   readonly live: boolean;
+  /** Its rows survive the environment: a shard of the durable store. All others describe the present, in memory. */
+  readonly durable: boolean;
 }
 
-type Spec = Omit<BuiltinTable, 'keys' | 'live' | 'rows' | 'schema'> & {
+type Spec = Omit<BuiltinTable, 'keys' | 'live' | 'rows' | 'schema' | 'durable'> & {
   readonly schema?: SystemSchema;
   readonly key?: readonly string[];
   readonly rows?: BuiltinTable['rows'];
+  readonly durable?: true;
 };
 
-export function table({ key, schema = 'mz_catalog', rows, ...rest }: Spec): BuiltinTable {
-  return { ...rest, schema, rows: rows ?? {}, keys: keyOf(rest.columns, key), live: rows === undefined };
+export function table({ key, schema = 'mz_catalog', rows, durable, ...rest }: Spec): BuiltinTable {
+  return {
+    ...rest,
+    schema,
+    rows: rows ?? {},
+    keys: keyOf(rest.columns, key),
+    live: rows === undefined,
+    durable: durable === true,
+  };
 }

@@ -1,6 +1,6 @@
 /** Every builtin relation as a catalog item, derived from its literal. */
 import { assert } from '../../base/assert.ts';
-import { type GlobalId, systemId } from '../../base/ids.ts';
+import { systemId } from '../../base/ids.ts';
 import { LOG_NAMES, LOG_RELATIONS, logDesc } from '../../introspection/relations.ts';
 import type { RelationDesc } from '../../repr/types.ts';
 import type { Query } from '../../sql/ast.ts';
@@ -32,8 +32,9 @@ export interface BuiltinItem {
 
 const schemaId = (schema: SystemSchema): string => SYSTEM_SCHEMAS[schema].id;
 
-/** The shard of a builtin table; it lives in the memory of the environment. */
-export const builtinShard = (id: GlobalId): string => `builtin-${id}`;
+/** The shard of a builtin table; the name tells in which store it lives, the memory of the environment or the durable one. */
+export const builtinShard = (t: Pick<BuiltinTable, 'number' | 'durable'>): string =>
+  `${t.durable ? 'history' : 'builtin'}-${systemId(t.number)}`;
 
 function viewQuery(v: BuiltinView): Query {
   const statement = parseStatement(v.sql);

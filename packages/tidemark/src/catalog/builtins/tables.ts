@@ -10,6 +10,7 @@ import type { LoadedItem } from '../entities.ts';
 import { type BuiltinTable, table } from './builtin-table.ts';
 import { type BuiltinRow, columns } from './declare.ts';
 import { castRows, functionRows, operatorRows } from './engine-rows.ts';
+import { HISTORY_TABLES } from './history-tables.ts';
 import { HYDRATION_TABLES } from './hydration-tables.ts';
 
 const ofKind =
@@ -334,14 +335,6 @@ export const BUILTIN_TABLES = [
     key: ['replica_id'],
   }),
   table({
-    schema: 'mz_internal',
-    name: 'mz_cluster_replica_status_history',
-    number: 1070,
-    oid: 21070,
-    doc: 'the last hundred changes of the status of each replica since this process began',
-    columns: columns('replica_id text', 'status text', 'reason text?', 'occurred_at timestamptz'),
-  }),
-  table({
     name: 'mz_functions',
     number: 1020,
     oid: 21020,
@@ -408,6 +401,7 @@ export const BUILTIN_TABLES = [
     key: ['materialized_view_id'],
   }),
   ...HYDRATION_TABLES,
+  ...HISTORY_TABLES,
 ] as const satisfies readonly BuiltinTable[];
 
 export type BuiltinTableName = (typeof BUILTIN_TABLES)[number]['name'];

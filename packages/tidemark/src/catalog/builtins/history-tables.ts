@@ -1,0 +1,68 @@
+/** What has been: how objects and replicas hydrated, and how replicas came and went. Durable, kept for `hydration_history_retention`. */
+import { type BuiltinTable, table } from './builtin-table.ts';
+import { columns } from './declare.ts';
+
+export const HISTORY_TABLES = [
+  table({
+    schema: 'mz_internal',
+    name: 'mz_object_hydration_history',
+    number: 1041,
+    oid: 21041,
+    doc: 'each time that an object of a user was built on a replica: one row an episode, also of what lived for milliseconds',
+    columns: columns(
+      'object_id text | under which the episode opened',
+      'cluster_id text',
+      'replica_id text',
+      'generation uint8 | of the environment',
+      'installed_at timestamptz | by worker 0; never changes, and identifies the episode on its replica',
+      'started_at timestamptz? | least over workers, once all have started',
+      'hydrated_at timestamptz? | greatest over workers, once all are hydrated',
+      'written_at timestamptz? | durable; NULL for an index',
+      'ended_at timestamptz? | hydrated (an index), written (a view), or when it was dropped, failed or lost before that; NULL: it goes on',
+      'status text | hydrating, hydrated, dropped, failed, lost: what became of computing it',
+      'as_of mz_timestamp | the time of the snapshot that it was built from',
+      'queue_ns uint8? | installed to started',
+      'compute_ns uint8? | started to hydrated',
+      'blocked_ns uint8? | hydrated to permitted; 0 for a view that was never blocked, NULL for an index',
+      'write_ns uint8? | hydrated, or permitted, to written',
+      'peak_arrangement_bytes uint8? | of its arrangements, summed over the workers; NULL before the first is hydrated',
+    ),
+    key: ['object_id', 'replica_id', 'installed_at'],
+    durable: true,
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_replica_hydration_history',
+    number: 1042,
+    oid: 21042,
+    doc: 'each time that a replica hydrated: from its connecting, or from its first unhydrated object, until none was left',
+    columns: columns(
+      'cluster_id text',
+      'replica_id text',
+      'generation uint8 | of the environment',
+      'started_at timestamptz | identifies the episode on its replica',
+      'finished_at timestamptz? | NULL: it goes on',
+      'object_count uint8 | objects that hydrated in it',
+      'peak_arrangement_bytes uint8? | sum of the peaks of those objects',
+      'status text | hydrating, hydrated, lost, or oom where it ended at its byte limit',
+    ),
+    key: ['replica_id', 'started_at'],
+    durable: true,
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_cluster_replica_status_history',
+    number: 1070,
+    oid: 21070,
+    doc: 'when replicas came and went',
+    columns: columns(
+      'replica_id text',
+      'process_id uint8 | 0: a replica is one process',
+      'status text | online, offline',
+      'reason text? | of being offline: oom where it would have passed its byte limit, else what went wrong',
+      'occurred_at timestamptz',
+      'incarnation text? | drawn by the process that runs the replica, when it starts',
+    ),
+    durable: true,
+  }),
+] as const satisfies readonly BuiltinTable[];

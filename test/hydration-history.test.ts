@@ -1,0 +1,263 @@
+/**
+ * The history of hydration as a user reads it, in the simulator: exactly one row for each life that a replica told of, whatever
+ * happens to the object, the replica and the environment.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SeededRandom } from '../packages/tidemark/src/testkit/random.ts';
+import { openTest, type TestEnvironment, type TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
+
+const SEED = Number(process.env['SEED'] ?? 1);
+const RUNS = Number(process.env['RUNS'] ?? 8);
+const STEPS = 40;
+
+const OBJECTS = 'mz_internal.mz_object_hydration_history';
+const REPLICAS = 'mz_internal.mz_replica_hydration_history';
+const STATUSES = 'mz_internal.mz_cluster_replica_status_history';
+
+async function withTest(workers: number, body: (t: TestEnvironment) => Promise<void>): Promise<void> {
+  const t = await openTest({ workers });
+  await body(t);
+  await t.close();
+}
+
+/** Rows without what differs between runs. */
+const of = (rows: readonly TestRow[], ...columns: readonly string[]): readonly unknown[][] =>
+  rows.map((r) => columns.map((c) => (typeof r[c] === 'bigint' ? Number(r[c]) : r[c])));
+
+test('an object that lived for an instant leaves a row, and so does one that is dropped while it is built', () =>
+  withTest(2, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    const creating = t.start('CREATE INDEX i ON t (a); DROP INDEX i');
+    await creating.result();
+    const release = t.holdReads('t');
+    await t.exec('CREATE INDEX j ON t (a)');
+    await t.advance(1000);
+    await t.exec('DROP INDEX j');
+    release();
+    await t.advance(1000);
+    const rows = await t.query(`SELECT * FROM ${OBJECTS} ORDER BY installed_at`);
+    assert.equal(rows.length, 2);
+    assert.ok(rows.every((r) => r['ended_at'] !== null));
+    assert.deepEqual(of(rows.slice(1), 'status', 'hydrated_at', 'compute_ns'), [['dropped', null, null]]);
+  }));
+
+test('a view: every instant, every interval, the bytes it took; a second life is a second row', () =>
+  withTest(2, async (t) => {
+    await t.exec('CREATE TABLE t (a int)');
+    await t.exec(`INSERT INTO t VALUES ${Array.from({ length: 500 }, (_, i) => `(${i})`).join()}`);
+    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a, count(*) AS n FROM t GROUP BY a');
+    await t.advance(2000);
+    const rows = await t.query(`SELECT *, installed_at <= started_at AND started_at <= hydrated_at
+      AND hydrated_at <= written_at AND written_at = ended_at AS ordered FROM ${OBJECTS}`);
+    assert.deepEqual(of(rows, 'object_id', 'status', 'ordered', 'blocked_ns', 'generation'), [
+      [t.id('v'), 'hydrated', true, 0, 1],
+    ]);
+    assert.ok(Number(rows[0]!['peak_arrangement_bytes']) > 500 * 4);
+    await t.crash();
+    await t.connected();
+    await t.advance(2000);
+    const after = await t.query(`SELECT status FROM ${OBJECTS} ORDER BY installed_at`);
+    assert.deepEqual(of(after, 'status'), [['hydrated'], ['hydrated']]);
+    const replica = await t.query(`SELECT object_count, status FROM ${REPLICAS} ORDER BY started_at`);
+    assert.deepEqual(of(replica, 'object_count', 'status'), [
+      [0, 'hydrated'],
+      [1, 'hydrated'],
+      [1, 'hydrated'],
+    ]);
+  }));
+
+test('a replica that dies takes what was under way with it; one that is dropped, too', () =>
+  withTest(2, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    const release = t.holdReads('t');
+    await t.exec('CREATE INDEX i ON t (a)');
+    await t.advance(500);
+    await t.crash();
+    await t.advance(100);
+    const look = (): Promise<readonly TestRow[]> =>
+      t.query(`SELECT status, ended_at IS NULL AS open FROM ${OBJECTS} ORDER BY installed_at`);
+    assert.deepEqual(of(await look(), 'status', 'open'), [['hydrating', true]], 'away: it may come back');
+    await t.connected();
+    await t.advance(500);
+    assert.deepEqual(of(await look(), 'status', 'open'), [
+      ['lost', false],
+      ['hydrating', true],
+    ]);
+    await t.exec('DROP CLUSTER REPLICA quickstart.r1');
+    await t.advance(500);
+    assert.deepEqual(of(await look(), 'status', 'open'), [
+      ['lost', false],
+      ['lost', false],
+    ]);
+    const statuses = await t.query(
+      `SELECT status, reason FROM ${STATUSES} WHERE replica_id = 'u1' ORDER BY occurred_at`,
+    );
+    assert.deepEqual(of(statuses, 'status', 'reason'), [
+      ['online', null],
+      ['offline', 'crashed by the test'],
+      ['online', null],
+      ['offline', 'dropped'],
+    ]);
+    release();
+  }));
+
+test('L09: a replica without objects has an episode of none, log indexes are not counted', () =>
+  withTest(2, async (t) => {
+    await t.exec("CREATE CLUSTER c REPLICAS (r (SIZE '2'))");
+    await t.advance(1000);
+    const id = t.replicaOf('c').id;
+    const look = (): Promise<readonly TestRow[]> =>
+      t.query(`SELECT object_count, status FROM ${REPLICAS} WHERE replica_id = '${id}' ORDER BY started_at`);
+    assert.deepEqual(of(await look(), 'object_count', 'status'), [[0, 'hydrated']]);
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i IN CLUSTER c ON t (a)');
+    await t.advance(1000);
+    assert.deepEqual(of(await look(), 'object_count', 'status'), [
+      [0, 'hydrated'],
+      [1, 'hydrated'],
+    ]);
+  }));
+
+test('L24: what was under way when the environment ended is not under way for ever', () =>
+  withTest(2, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE INDEX done ON t (a)');
+    await t.advance(500);
+    const release = t.holdReads('t');
+    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
+    await t.exec('CREATE INDEX i ON v (a)');
+    await t.advance(500);
+    await t.restart();
+    release();
+    await t.advance(3000);
+    const open = await t.query(`SELECT * FROM ${OBJECTS} WHERE ended_at IS NULL`);
+    assert.deepEqual(open, []);
+    const replicas = await t.query(
+      `SELECT status FROM ${REPLICAS} WHERE finished_at IS NULL OR status = 'hydrating'`,
+    );
+    assert.deepEqual(replicas, []);
+  }));
+
+test('rows are kept for hydration_history_retention', () =>
+  withTest(1, async (t) => {
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+    await t.advance(1000);
+    assert.deepEqual(await t.query('SHOW hydration_history_retention'), [
+      { hydration_history_retention: '30 days' },
+    ]);
+    assert.equal((await t.failure("SET hydration_history_retention = '1 day'")).sqlstate, '22023');
+    assert.equal(
+      (await t.failure("ALTER SYSTEM SET hydration_history_retention = '1 month'")).sqlstate,
+      '22023',
+    );
+    assert.equal((await t.failure("ALTER SYSTEM SET no_such = '1'")).sqlstate, '42704');
+    await t.exec("ALTER SYSTEM SET hydration_history_retention = '10 minutes'");
+    await t.restart();
+    await t.advance(1000);
+    const [before] = await t.query(`SELECT count(*) AS n FROM ${OBJECTS}`);
+    assert.equal(Number(before!['n']), 2);
+    await t.advance(12 * 60_000);
+    assert.deepEqual(await t.query(`SELECT * FROM ${OBJECTS}`), []);
+    assert.deepEqual(await t.query(`SELECT * FROM ${REPLICAS}`), []);
+    const statuses = await t.query(`SELECT status FROM ${STATUSES} WHERE replica_id = 'u1'`);
+    assert.deepEqual(statuses, [{ status: 'online' }], 'the newest stays: it tells who runs the replica');
+    await t.exec('ALTER SYSTEM RESET hydration_history_retention');
+    assert.deepEqual(await t.query('SHOW hydration_history_retention'), [
+      { hydration_history_retention: '30 days' },
+    ]);
+  }));
+
+/** Lives that replicas told of, by replica and object; `living` counts those alone that were told before the object's drop. */
+function toldLives(
+  trace: readonly string[],
+  droppedAt: ReadonlyMap<string, number>,
+): Map<string, { living: number; all: number }> {
+  const told = new Map<string, { living: number; all: number }>();
+  for (const [i, line] of trace.entries()) {
+    const m = /^[\d.]+ (\w+) -> lifecycle (u\d+) installed of worker 0$/.exec(line);
+    if (m === null) continue;
+    const key = `${m[1]} ${m[2]}`;
+    const n = told.get(key) ?? { living: 0, all: 0 };
+    n.all++;
+    if (i < (droppedAt.get(m[2]!) ?? trace.length)) n.living++;
+    told.set(key, n);
+  }
+  return told;
+}
+
+async function randomStep(t: TestEnvironment, r: SeededRandom, name: string): Promise<void> {
+  const items = (...kinds: string[]): string[] =>
+    [...t.env.catalog.loadedItems()]
+      .filter(({ item, entity }) => entity !== null && kinds.includes(item.kind))
+      .map(({ item }) => item.name.item);
+  const views = items('materialized-view');
+  const indexes = items('index');
+  const from = r.pick(items('table', 'materialized-view'));
+  switch (r.below(10)) {
+    case 0:
+    case 1:
+      return void (await t.exec(`CREATE INDEX ${name} ON ${from} (a)`));
+    case 2:
+    case 3:
+      return void (await t.exec(
+        `CREATE MATERIALIZED VIEW ${name} AS SELECT a, count(*) AS b FROM ${from} GROUP BY a`,
+      ));
+    case 4:
+      return void (views.length > 0 && (await t.exec(`DROP MATERIALIZED VIEW ${r.pick(views)} CASCADE`)));
+    case 5:
+      return void (indexes.length > 0 && (await t.exec(`DROP INDEX ${r.pick(indexes)}`)));
+    case 6:
+      return void (await t.exec(`INSERT INTO t SELECT generate_series(1, ${1 + r.below(50)}), 1`));
+    case 7:
+      await t.connected();
+      return t.crash();
+    case 8:
+      return t.advance(r.below(1500));
+    default:
+      return r.below(3) === 0 ? t.restart() : undefined;
+  }
+}
+
+async function randomHistory(seed: number): Promise<void> {
+  const t = await openTest({ seed, workers: 1 + (seed % 3) });
+  const r = new SeededRandom(seed * 104_729);
+  await t.exec('CREATE TABLE t (a int, b int)');
+  const droppedAt = new Map<string, number>();
+  const alive = (): string[] => [...t.env.catalog.all('item')].map((e) => e.id);
+  for (let i = 0; i < STEPS; i++) {
+    const before = alive();
+    const position = t.trace.length;
+    await randomStep(t, r, `o${i}`);
+    for (const id of new Set(before).difference(new Set(alive()))) droppedAt.set(id, position);
+  }
+  await t.connected();
+  await t.advance(5000);
+  const settled = await t.query(`SELECT * FROM ${OBJECTS} WHERE status = 'hydrating' OR ended_at IS NULL`);
+  assert.deepEqual(settled, [], `everything is done (SEED=${seed} RUNS=1)`);
+  await t.exec('DROP TABLE t CASCADE');
+  await t.advance(3000);
+  const rows = new Map<string, number>();
+  for (const row of await t.query(`SELECT replica_id, object_id, count(*) AS n, count(DISTINCT installed_at) AS d,
+      count(*) FILTER (WHERE ended_at IS NULL OR (status = 'hydrated') <> (hydrated_at IS NOT NULL)
+        OR ended_at < installed_at OR queue_ns < 0 OR compute_ns < 0) AS odd
+      FROM ${OBJECTS} GROUP BY replica_id, object_id`)) {
+    assert.deepEqual(of([row], 'odd'), [[0]], `rows make sense (SEED=${seed} RUNS=1)`);
+    assert.equal(row['n'], row['d'], `an episode has one row (SEED=${seed} RUNS=1)`);
+    rows.set(`${row['replica_id']} ${row['object_id']}`, Number(row['n']));
+  }
+  const told = toldLives(t.trace, droppedAt);
+  assert.ok(told.size > 0, `lives were told of (SEED=${seed} RUNS=1)`);
+  for (const [key, { living, all }] of told) {
+    const n = rows.get(key) ?? 0;
+    // A dropped index that somebody still imports may be built again: that is no episode of the object any more.
+    assert.ok(n >= living && n <= all, `${key}: ${n} rows, ${living} to ${all} lives (SEED=${seed} RUNS=1)`);
+    rows.delete(key);
+  }
+  assert.deepEqual([...rows], [], `no row without a life (SEED=${seed} RUNS=1)`);
+  assert.deepEqual(await t.query(`SELECT * FROM ${REPLICAS} WHERE finished_at IS NULL`), []);
+  await t.assertNothingLeft();
+  await t.close();
+}
+
+test('random histories with crashes, drops and restarts: every life has exactly one row, and every row an end', async () => {
+  for (let seed = SEED; seed < SEED + RUNS; seed++) await randomHistory(seed);
+});
