@@ -1,17 +1,36 @@
 /** Where the history is kept: its durable relations, read once by the generation that leads, and written through the group's commits. */
-import { systemId } from '../base/ids.ts';
+import type { Clock, Logger, Timers } from '../base/clock.ts';
+import { type GlobalId, systemId } from '../base/ids.ts';
 import type { BuiltinRows } from '../catalog/builtin-rows.ts';
 import type { BuiltinTable } from '../catalog/builtins/builtin-table.ts';
 import { HISTORY_TABLES } from '../catalog/builtins/history-tables.ts';
 import { retentionMs, SETTINGS } from '../catalog/settings.ts';
+import type { LifeAck } from '../controller/episodes.ts';
+import type { Shard } from '../persist/shard.ts';
+import type { Shards } from '../persist/shards.ts';
 import type { Row } from '../repr/types.ts';
+import type { WriteRequest } from '../storage/group-commit.ts';
 import { rowsOfShard } from './builtin-tables.ts';
-import type { Environment } from './environment.ts';
 import { History, type HistoryTable, historyKey } from './history.ts';
 import type { HistoryChange } from './history-writer.ts';
 import { builtinUpdates, commitAll } from './live-rows.ts';
 
-export function openHistory(env: Environment, rows: BuiltinRows): History {
+/** What the history needs of its environment. */
+export interface HistoryHost {
+  readonly options: {
+    readonly generation: number;
+    readonly clock: Clock;
+    readonly timers: Timers;
+    readonly logger: Logger;
+    readonly stores: { readonly durable: Shards };
+  };
+  readonly collections: { shard(id: GlobalId): Shard };
+  readonly group: { write(request: WriteRequest): Promise<unknown> };
+  readonly clusters: { acknowledge(ack: LifeAck): void };
+  readonly catalog: { setting(name: string): string | undefined };
+}
+
+export function openHistory(env: HistoryHost, rows: BuiltinRows): History {
   const { generation, clock, timers, logger } = env.options;
   const prepare = ({ table, key, row }: HistoryChange<HistoryTable>) =>
     rows.prepare(`${table}/${key}`, row === null ? [] : [{ table, row }]);
