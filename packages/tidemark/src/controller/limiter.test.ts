@@ -47,6 +47,7 @@ class Fixture {
       occurredAt: 0,
       reason: null,
       asOf: 1,
+      life: 0,
     });
   }
   hydrated(id: string): void {
