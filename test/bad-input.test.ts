@@ -206,7 +206,6 @@ const UNSUPPORTED: readonly Case[] = [
   ['insert into t values (1) on conflict do nothing', '0A000', /ON CONFLICT/],
   ['select * from t as of 1', '0A000', /AS OF/],
   ['explain timestamp for select * from t', '0A000', /EXPLAIN TIMESTAMP/],
-  ['explain analyze memory for index t_a', '0A000', /EXPLAIN ANALYZE/],
   ['select * from t for update', '0A000', /FOR UPDATE/],
   ['set datestyle = german', '0A000', /DateStyle/],
   ["set client_encoding = 'LATIN1'", '0A000', /client_encoding/],

@@ -136,7 +136,7 @@ export class Session {
   #shownResult(s: Statement): RelationDesc | undefined {
     if (s.kind === 'fetch') return this.#cursors.find(s.cursor.name).desc;
     if (s.kind === 'execute') return this.find(s.name.name).result;
-    if (s.kind === 'explainPlan') {
+    if (s.kind === 'explainPlan' || s.kind === 'explainAnalyze') {
       const plan = planStatement(s, this.#context({ describe: true }));
       return plan?.kind === 'explain' ? textDesc(plan.column) : undefined;
     }
@@ -253,7 +253,6 @@ export class Session {
       case 'copyFrom':
       case 'copyTo':
       case 'explainTimestamp':
-      case 'explainAnalyze':
         throw unsupported(NOT_YET[plan.kind]);
       case 'begin':
       case 'commit':
@@ -513,7 +512,6 @@ const NOT_YET = {
   copyFrom: 'COPY',
   copyTo: 'COPY',
   explainTimestamp: 'EXPLAIN TIMESTAMP',
-  explainAnalyze: 'EXPLAIN ANALYZE',
 } as const;
 
 const statementName = (s: Statement): string => s.kind.replace(/([A-Z])/g, ' $1').toUpperCase();

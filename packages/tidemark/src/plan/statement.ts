@@ -25,6 +25,7 @@ import {
   planCreateView,
 } from './statement/ddl.ts';
 import { planCopy, planDelete, planInsert, planUpdate } from './statement/dml.ts';
+import { planExplainAnalyze } from './statement/explain-analyze.ts';
 import { planExplain } from './statement/explain-plan.ts';
 import { objectNamed, partsOf } from './statement/names.ts';
 import type { Plan, StatementContext } from './statement/plan.ts';
@@ -110,16 +111,7 @@ const PLANNERS: { readonly [K in Statement['kind']]: Planner<K> } = {
     query: planQuery(s.explainee.query, context),
     format: s.format,
   }),
-  explainAnalyze: (s, context) => {
-    const { id } = objectNamed(context, s.object.objectType, s.object.name);
-    return {
-      kind: 'explainAnalyze',
-      object: id as GlobalId,
-      properties: s.properties,
-      skew: s.skew,
-      asSql: s.asSql,
-    };
-  },
+  explainAnalyze: planExplainAnalyze,
   begin: planSession,
   commit: planSession,
   rollback: planSession,

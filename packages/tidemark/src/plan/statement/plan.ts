@@ -302,11 +302,4 @@ export type Plan =
   | { readonly kind: 'showCreate'; readonly object: ObjectRef; readonly name: string; readonly sql: string }
   /** Rows of text, ready. */
   | { readonly kind: 'explain'; readonly column: string; readonly lines: readonly string[] }
-  | { readonly kind: 'explainTimestamp'; readonly query: QueryPlan; readonly format: 'text' | 'json' }
-  | {
-      readonly kind: 'explainAnalyze';
-      readonly object: GlobalId;
-      readonly properties: readonly ('memory' | 'cpu' | 'hydration')[];
-      readonly skew: boolean;
-      readonly asSql: boolean;
-    };
+  | { readonly kind: 'explainTimestamp'; readonly query: QueryPlan; readonly format: 'text' | 'json' };
