@@ -53,9 +53,12 @@ export class Collection {
   #write: Frontier = MIN_TIME;
   #outputFrontier: Frontier = MIN_TIME;
   #input: Frontier = MIN_TIME;
+  /** The least that the controller hears of, nothing below it: the as-of, of a retained dataflow the one it was requested with. */
+  #reportFrom: Timestamp;
 
   constructor(options: CollectionOptions) {
     this.#o = options;
+    this.#reportFrom = options.asOf;
     this.id = options.id;
     this.asOf = options.asOf;
     this.log = options.log;
@@ -102,6 +105,15 @@ export class Collection {
 
   get peakBytes(): number {
     return this.#o.peakBytes();
+  }
+
+  /** For a controller that connects anew: the stages as they were told, and every frontier past `asOf` from the next report on. */
+  repeat(asOf: Timestamp): void {
+    this.#reportFrom = asOf;
+    this.#write = MIN_TIME;
+    this.#outputFrontier = MIN_TIME;
+    this.#input = MIN_TIME;
+    for (const response of this.#told) this.#o.send(response);
   }
 
   /** The computation was unblocked. */
@@ -157,8 +169,7 @@ export class Collection {
   }
 
   #frontiers(write: Frontier, input: Frontier, output: Frontier): void {
-    // The as-of is the least that a controller hears: the first report is not below it.
-    const moved = (now: Frontier, before: Frontier): boolean => now > before && now > this.asOf;
+    const moved = (now: Frontier, before: Frontier): boolean => now > before && now > this.#reportFrom;
     const response = {
       ...(moved(write, this.#write) && { write }),
       ...(moved(input, this.#input) && { input }),

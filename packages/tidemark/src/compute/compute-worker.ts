@@ -14,7 +14,7 @@ import type { EvalContext } from '../expr/functions.ts';
 import { ComputeLog, EventClock, type LogUpdates } from '../introspection/compute-log.ts';
 import type { InstallReason } from '../introspection/lifecycle.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
-import { EMPTY, type Frontier } from '../time/timestamp.ts';
+import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import { ArrangementBytes } from './arrangement-bytes.ts';
 import { ClosedLives } from './closed-lives.ts';
 import { Collection } from './collection.ts';
@@ -23,6 +23,7 @@ import { LoggingDataflow } from './logging-dataflow.ts';
 import { WorkerPeeks } from './peeks.ts';
 import type { Command, DataflowDescription, Response, Tunables } from './protocol.ts';
 import { PROTOCOL_VERSION } from './protocol.ts';
+import { outcomesOf, reconcile } from './reconcile.ts';
 import { hostError, type ShardAccess } from './shard-source.ts';
 import { WorkerEvents } from './worker-events.ts';
 
@@ -48,6 +49,8 @@ export interface ComputeWorkerOptions {
   readonly onWake: () => void;
   /** Drawn once by the process. */
   readonly incarnation: string;
+  /** Of shards that do not outlive the controller's connection: what reads them is not kept for the next one. None if absent. */
+  readonly inMemory?: (shardId: string) => boolean;
   readonly random?: Random;
   /** Sees what the log says, as it goes into the arrangements. */
   readonly onLogUpdates?: (updates: LogUpdates) => void;
@@ -87,6 +90,11 @@ export class ComputeWorker {
   #tunables: Tunables = { maxResultSize: 1 << 30 };
   #generation = 0;
   #peeksHaveWork = false;
+  /** Commands since the hello of a controller that found this worker running, until it has said all. Nothing is reported meanwhile. */
+  #initial: Command[] | null = null;
+  readonly #send = (response: Response): void => {
+    if (this.#initial === null) this.#o.send(response);
+  };
 
   constructor(options: ComputeWorkerOptions) {
     this.#o = options;
@@ -108,7 +116,7 @@ export class ComputeWorker {
       evalContext: EVAL_CONTEXT,
       log: () => this.#log,
       maxResultSize: () => this.#tunables.maxResultSize,
-      send: options.send,
+      send: this.#send,
       wake: options.onWake,
     });
   }
@@ -116,9 +124,20 @@ export class ComputeWorker {
   // ---- Commands
 
   handle(command: Command): void {
+    if (this.#initial === null || command.kind === 'hello') this.#apply(command);
+    else if (command.kind !== 'initializationComplete') this.#initial.push(command);
+    else this.#reconcile(this.#initial);
+    this.#o.onWake();
+  }
+
+  #apply(command: Command): void {
     switch (command.kind) {
       case 'hello':
         this.#generation = command.generation;
+        if (this.#logging !== undefined) {
+          this.#peeks.abandon();
+          this.#initial = [];
+        }
         this.#o.send({
           kind: 'hello',
           worker: this.#o.index,
@@ -135,13 +154,14 @@ export class ComputeWorker {
         this.#tunables = { ...this.#tunables, ...command.tunables };
         break;
       case 'createDataflow':
-        this.#createDataflow(command.dataflow, 'commanded');
+        this.#createDataflow(command.dataflow, () => 'commanded');
         break;
       case 'schedule':
         this.#byExport.get(command.id)?.release(command.id, command.waitedOn);
         break;
       case 'allowWrites':
         // Unknown: dropped meanwhile.
+        this.#byExport.get(command.id)?.allowWrites();
         this.#collections.get(command.id)?.allowWrites();
         break;
       case 'allowCompaction':
@@ -159,7 +179,44 @@ export class ComputeWorker {
       case 'initializationComplete':
         break;
     }
-    this.#o.onWake();
+  }
+
+  /** A controller that found this worker running has said what it wants: keeps what can be kept, and tells all of it again. */
+  #reconcile(commands: readonly Command[]): void {
+    const requested = commands.flatMap((c) => (c.kind === 'createDataflow' ? [c.dataflow] : []));
+    const decided = reconcile([...this.#dataflows], requested, {
+      inMemory: this.#o.inMemory ?? (() => false),
+      isLog: (id) => this.#logging!.indexes.some((i) => i.id === id),
+    });
+    const had = new Set(this.#collections.keys());
+    for (const d of [...decided.unrequested.toReversed(), ...decided.replaced.toReversed()])
+      for (const c of [...d.live]) this.#drop(c);
+    this.#initial = null;
+    this.#send({ kind: 'reconciled', worker: this.#o.index, outcomes: outcomesOf(decided) });
+    for (const { id } of this.#logging!.indexes) this.#collections.get(id)!.repeat(MIN_TIME);
+    for (const c of commands) {
+      if (c.kind === 'createInstance') {
+        assert(this.#logging!.isFor(c.logging), 'logging dataflows are never rebuilt');
+        this.#tunables = c.tunables;
+      } else if (c.kind !== 'createDataflow') this.#apply(c);
+      else {
+        const kept = decided.retained.get(c.dataflow);
+        if (kept === undefined)
+          this.#createDataflow(c.dataflow, (id) => (had.has(id) ? 'reconciled' : 'commanded'));
+        else this.#retain(kept, c.dataflow);
+      }
+    }
+  }
+
+  #retain(dataflow: DataflowInstance, requested: DataflowDescription): void {
+    for (const c of dataflow.live) {
+      this.#allowCompaction(c.id, requested.asOf);
+      if (requested.mayWrite && !dataflow.mayWrite) c.allowWrites();
+      c.repeat(requested.asOf);
+      const { failure } = dataflow;
+      if (failure !== null) this.#send({ kind: 'failed', worker: this.#o.index, id: c.id, ...failure });
+    }
+    if (requested.mayWrite) dataflow.allowWrites();
   }
 
   /** Whoever says hello may be new, or have missed something. */
@@ -222,14 +279,14 @@ export class ComputeWorker {
       clock: this.#clock,
       log,
       imports,
-      send: this.#o.send,
+      send: this.#send,
     });
     this.#collections.set(id, c);
     return c;
   }
 
-  #createDataflow(description: DataflowDescription, reason: InstallReason): void {
-    const dataflow = new DataflowInstance({
+  #createDataflow(description: DataflowDescription, reason: (id: GlobalId) => InstallReason): void {
+    const dataflow: DataflowInstance = new DataflowInstance({
       description,
       worker: this.#worker,
       shards: this.#o.shards,
@@ -241,9 +298,9 @@ export class ComputeWorker {
         assert(c !== undefined, `index ${id} is there before it is imported`);
         return c;
       },
-      createCollection: (c) => this.#collection({ ...c, reason }),
+      createCollection: (c) => this.#collection({ ...c, reason: reason(c.id) }),
       onChange: this.#o.onWake,
-      onError: (error) => this.#failed(description, error),
+      onError: (error) => this.#failed(dataflow, error),
       onRetry: (error) =>
         this.#o.logger.warn({ dataflow: description.name, error }, 'a write failed and is tried again'),
       pause: () => new Promise((resolve) => this.#o.timers.after(RETRY_MS, resolve)),
@@ -252,19 +309,22 @@ export class ComputeWorker {
     for (const id of dataflow.exports) this.#byExport.set(id, dataflow);
   }
 
-  #failed(description: DataflowDescription, error: unknown): void {
+  #failed(dataflow: DataflowInstance, error: unknown): void {
+    const { description } = dataflow;
     const { code, message } = hostError(error);
+    dataflow.failure = { code, message };
     // Told to people by the controller: it knows whether the object was dropped meanwhile, with the shard it reads.
     this.#o.logger.debug({ dataflow: description.name, error }, 'a dataflow failed');
     for (const e of [...description.indexExports, ...description.sinkExports])
-      this.#o.send({ kind: 'failed', worker: this.#o.index, id: e.id, code, message });
+      this.#send({ kind: 'failed', worker: this.#o.index, id: e.id, code, message });
   }
 
   #allowCompaction(id: GlobalId, frontier: Frontier): void {
     const c = this.#collections.get(id);
     if (c === undefined) return;
-    if (frontier === EMPTY) this.#drop(c);
-    else for (const h of c.traces === undefined ? [] : [c.traces.oks, c.traces.errs]) compact(h, frontier);
+    if (frontier === EMPTY) return this.#drop(c);
+    this.#byExport.get(id)?.compacted(id, frontier);
+    for (const h of c.traces === undefined ? [] : [c.traces.oks, c.traces.errs]) compact(h, frontier);
   }
 
   #drop(c: Collection): void {
@@ -297,6 +357,7 @@ export class ComputeWorker {
   }
 
   #report(): void {
+    if (this.#initial !== null) return;
     for (const c of this.#collections.values()) c.report();
   }
 
@@ -321,7 +382,7 @@ export class ComputeWorker {
   }
 
   close(): void {
-    this.#peeks.close();
+    this.#peeks.abandon();
     for (const d of this.#dataflows) d.drop();
     this.#dataflows.clear();
   }

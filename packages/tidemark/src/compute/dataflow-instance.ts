@@ -63,10 +63,15 @@ export class DataflowInstance {
   readonly #gate = new Gate();
   readonly #live = new Map<GlobalId, Collection>();
   readonly #tokens: Set<GlobalId>;
+  readonly #compactedTo = new Map<GlobalId, Frontier>();
+  #permitted: boolean;
+  /** The host error that ended it. */
+  failure: { readonly code: string; readonly message: string } | null = null;
 
   constructor(options: DataflowOptions) {
     this.#o = options;
     const d = options.description;
+    this.#permitted = d.mayWrite;
     this.exports = [...d.indexExports, ...d.sinkExports].map((e) => e.id);
     this.#tokens = new Set(this.exports);
     const { worker } = options;
@@ -86,6 +91,37 @@ export class DataflowInstance {
     if (d.shardImports.length + d.indexImports.length > 0) return;
     this.#tokens.clear();
     this.#start('inputs_available');
+  }
+
+  /** Without the exports that were dropped. */
+  get description(): DataflowDescription {
+    const { description: d } = this.#o;
+    if (this.#live.size === this.exports.length) return d;
+    return {
+      ...d,
+      indexExports: d.indexExports.filter((e) => this.#live.has(e.id)),
+      sinkExports: d.sinkExports.filter((e) => this.#live.has(e.id)),
+    };
+  }
+
+  get compactedTo(): ReadonlyMap<GlobalId, Frontier> {
+    return this.#compactedTo;
+  }
+
+  get mayWrite(): boolean {
+    return this.#permitted;
+  }
+
+  get live(): Iterable<Collection> {
+    return this.#live.values();
+  }
+
+  allowWrites(): void {
+    this.#permitted = true;
+  }
+
+  compacted(id: GlobalId, to: Frontier): void {
+    this.#compactedTo.set(id, to);
   }
 
   #build(scope: Scope, imports: Map<GlobalId, () => Frontier>): void {

@@ -27,6 +27,7 @@ export interface LogIndex {
 export class LoggingDataflow {
   readonly dataflowIndex: number;
   readonly indexes: readonly LogIndex[];
+  readonly #config: LoggingConfig;
   readonly #log: ComputeLog | null;
   readonly #onUpdates: ((updates: LogUpdates) => void) | undefined;
   readonly #inputs = new Map<LogName, InputHandle>();
@@ -37,6 +38,7 @@ export class LoggingDataflow {
     log: ComputeLog | null,
     onUpdates?: (updates: LogUpdates) => void,
   ) {
+    this.#config = config;
     this.#log = log;
     this.#onUpdates = onUpdates;
     let indexes!: readonly LogIndex[];
@@ -50,6 +52,11 @@ export class LoggingDataflow {
     // Little work that tells what goes on: not after what goes on.
     this.dataflowIndex = worker.buildDataflow('Introspection', build, { urgent: true }).dataflowIndex;
     this.indexes = indexes;
+  }
+
+  /** Whether this is what the configuration asks for. */
+  isFor(config: LoggingConfig): boolean {
+    return JSON.stringify(config) === JSON.stringify(this.#config);
   }
 
   #arrange(scope: Scope, log: LogName): TraceHandle {

@@ -247,8 +247,8 @@ export class WorkerPeeks {
         );
   }
 
-  /** Nobody will read the answers. */
-  close(): void {
+  /** Nobody will read the answers: they end without one. */
+  abandon(): void {
     for (const p of this.#pending.values()) {
       p.release();
       p.retire();

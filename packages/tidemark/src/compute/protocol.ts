@@ -14,6 +14,7 @@ import type { Batch } from '../repr/batch.ts';
 import type { RelationDesc, Row, SqlType } from '../repr/types.ts';
 import type { RefreshSchedule } from '../time/refresh-schedule.ts';
 import type { Frontier, Timestamp } from '../time/timestamp.ts';
+import type { Cause } from './reconcile-causes.ts';
 
 export const PROTOCOL_VERSION = 1;
 
@@ -238,7 +239,14 @@ export type Response =
       readonly code: string;
       readonly message: string;
     }
+  /** What a reconciliation came to, the same from each worker; before anything that is repeated. */
+  | { readonly kind: 'reconciled'; readonly worker: number; readonly outcomes: ReconciliationOutcomes }
   | { readonly kind: 'status'; readonly worker: number; readonly message: string };
+
+/** Dataflows by what became of them. One that could not be kept counts as created and under its cause. */
+export type ReconciliationOutcomes = Readonly<
+  Partial<Record<'retained' | 'created' | 'dropped' | Cause, number>>
+>;
 
 /**
  * A connection to one replica. The controller holds this end; threads, an in-process host and TCP implement it.
@@ -251,4 +259,6 @@ export interface ReplicaConnection {
   /** The replica is gone: a worker died, an assertion failed, a socket closed. Called once. */
   onLost: (reason: string) => void;
   close(): Promise<void>;
+  /** Closes it for good, where a replica outlives its connections: it gives up its state. */
+  retire?(): Promise<void>;
 }

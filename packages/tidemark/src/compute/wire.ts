@@ -74,5 +74,8 @@ function untag(tag: string, of: unknown): unknown {
   }
 }
 
+/** Equal texts: equal data, made by the same code. */
+export const packData = (value: object): string => JSON.stringify(pack(value));
+
 export const packCommand = (command: Command): string => JSON.stringify(pack(command));
 export const unpackCommand = (text: string): Command => unpack(JSON.parse(text)) as Command;

@@ -92,6 +92,11 @@ export class DataDir {
     return this.#epoch;
   }
 
+  /** As it stands in consensus now, where a promotion elsewhere raises it. */
+  storedEpoch(): Promise<Epoch | null> {
+    return readEpoch(this.consensus);
+  }
+
   get writable(): boolean {
     return this.#lock !== null;
   }

@@ -7,7 +7,7 @@ import { ComputeWorker } from '../compute/compute-worker.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import type { MeshMessage } from '../dataflow/mesh.ts';
 import type { LogUpdates } from '../introspection/compute-log.ts';
-import { type StoreSet, shardAccess, watchUpper } from './shard-access.ts';
+import { inMemory, type StoreSet, shardAccess, watchUpper } from './shard-access.ts';
 
 export interface InProcessReplicaOptions {
   readonly workers: number;
@@ -58,6 +58,7 @@ export class InProcessReplica implements ReplicaConnection {
       timers: o.timers,
       logger: o.logger,
       shards: shardAccess(o.stores),
+      inMemory,
       watch: (shardId, onUpper) => watchUpper(o.stores, shardId, onUpper),
       send: (r) => this.#responses.push(r),
       onWake: () => this.wake(),

@@ -13,8 +13,11 @@ export interface StoreSet {
 /** Shards whose id begins with it are in the memory of the environment. */
 const MEMORY_PREFIX = 'builtin-';
 
+/** Such a shard does not outlive its environment, nor, for a replica in a process of its own, the connection to it. */
+export const inMemory = (shardId: string): boolean => shardId.startsWith(MEMORY_PREFIX);
+
 const storeOf = (stores: StoreSet, shardId: string): Shards =>
-  shardId.startsWith(MEMORY_PREFIX) ? stores.memory : stores.durable;
+  inMemory(shardId) ? stores.memory : stores.durable;
 
 export function shardAccess(stores: StoreSet): ShardAccess {
   return {

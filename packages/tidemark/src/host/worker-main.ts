@@ -16,7 +16,7 @@ import { consensusPath, partsPath } from './data-dir.ts';
 import { DiskBlob } from './disk-blob.ts';
 import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
 import { nodePartCodec } from './part-codec.ts';
-import { type StoreSet, shardAccess, watchUpper } from './shard-access.ts';
+import { inMemory, shardAccess, watchUpper } from './shard-access.ts';
 import { SqliteConsensus } from './sqlite-consensus.ts';
 import { storePort } from './store-port.ts';
 import type { FromWorker, ToWorker, WorkerData } from './worker-protocol.ts';
@@ -40,33 +40,40 @@ function describe(fields: object): object {
   );
 }
 
-function openStores(): StoreSet {
-  const common = {
-    clock: nodeClock,
-    timers: nodeTimers,
-    random: nodeRandom,
-    logger,
-    codec: nodePartCodec,
-    processTag: data.processTag,
-  };
-  const durable = remoteStores(storePort(data.durablePort));
-  const memory = remoteStores(storePort(data.memoryPort));
+const common = {
+  clock: nodeClock,
+  timers: nodeTimers,
+  random: nodeRandom,
+  logger,
+  codec: nodePartCodec,
+  processTag: data.processTag,
+};
+const memoryPort = remoteStores(storePort(data.memoryPort));
+const openMemory = (): Shards => new Shards({ ...common, ...memoryPort });
+
+function openDurable(): Shards {
   const { dataDir } = data;
-  return {
-    durable: new Shards({
-      ...common,
-      ...durable,
-      // On disk every thread reads and writes for itself; only notices and pins go through the environment.
-      ...(dataDir !== null && {
-        blob: new DiskBlob(partsPath(dataDir)),
-        consensus: new SqliteConsensus(consensusPath(dataDir)),
-      }),
+  return new Shards({
+    ...common,
+    ...remoteStores(storePort(data.durablePort)),
+    // On disk every thread reads and writes for itself; only notices and pins go through the process's own thread.
+    ...(dataDir !== null && {
+      blob: new DiskBlob(partsPath(dataDir)),
+      consensus: new SqliteConsensus(consensusPath(dataDir)),
     }),
-    memory: new Shards({ ...common, ...memory }),
-  };
+  });
 }
 
-const stores = openStores();
+const stores = { durable: openDurable(), memory: openMemory() };
+let hellos = 0;
+
+/** Another environment may have come, or the same with a new connection: what is known of shards in its memory is of the old one. */
+function forgetMemory(): void {
+  if (hellos++ === 0) return;
+  void stores.memory.close();
+  stores.memory = openMemory();
+}
+
 const responses: Response[] = [];
 let scheduled = false;
 let cancelTick: (() => void) | null = null;
@@ -91,6 +98,7 @@ const worker = new ComputeWorker({
   timers: nodeTimers,
   logger,
   shards: shardAccess(stores),
+  inMemory,
   watch: (shardId, onUpper) => watchUpper(stores, shardId, onUpper),
   send: (r) => responses.push(r),
   onWake: wake,
@@ -150,7 +158,11 @@ port.on('message', (message: ToWorker) => {
     void close();
     return;
   }
-  guarded(() => worker.handle(unpackCommand(message.command)));
+  guarded(() => {
+    const command = unpackCommand(message.command);
+    if (command.kind === 'hello') forgetMemory();
+    worker.handle(command);
+  });
   wake();
 });
 

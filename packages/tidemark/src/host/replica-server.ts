@@ -1,0 +1,213 @@
+/**
+ * A replica in a process of its own: workers on threads, over a data directory that an environment writes, served to it over TCP. It takes
+ * no lock and counts no start. Parts and consensus each thread opens for itself; what others write is noticed by looking, and shards in the
+ * memory of the environment are read over the connection.
+ */
+import { randomBytes } from 'node:crypto';
+import { createServer, type Socket } from 'node:net';
+import type { Logger } from '../base/clock.ts';
+import { SqlError } from '../base/error.ts';
+import type { Response } from '../compute/protocol.ts';
+import { unpackCommand } from '../compute/wire.ts';
+import { remoteStores } from '../persist/rpc.ts';
+import { Shards, type Stores } from '../persist/shards.ts';
+import { consensusPath, DataDir } from './data-dir.ts';
+import { DirectoryWatch } from './directory-watch.ts';
+import { FramedSocket, outOfTurn } from './framed-socket.ts';
+import { type BoundAddress, bindServer } from './listen.ts';
+import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
+import { memoryPartCodec, nodePartCodec } from './part-codec.ts';
+import {
+  dataFrame,
+  FRAME_VERSION,
+  type Frame,
+  HANDSHAKE_MS,
+  jsonFrame,
+  type Login,
+  proofOf,
+  readData,
+  readJson,
+  readText,
+  sameProof,
+} from './replica-frames.ts';
+import { type Attachment, ReplicaHost } from './replica-host.ts';
+import { SwitchedStores } from './switched-stores.ts';
+import { ThreadReplica } from './thread-replica.ts';
+
+export interface ReplicaServerOptions {
+  readonly listen: BoundAddress;
+  readonly dataDir: string;
+  readonly workers: number;
+  /** Required off loopback; absent: whoever reaches the port may connect. */
+  readonly token?: string;
+  readonly logger: Logger;
+}
+
+export interface RunningReplica {
+  readonly address: BoundAddress;
+  close(): Promise<void>;
+}
+
+const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|::1)$/;
+/** Connections at a time, those that have not logged in among them. */
+const MAX_CONNECTIONS = 64;
+
+export async function serveReplica(o: ReplicaServerOptions): Promise<RunningReplica> {
+  if (o.token === undefined && !LOOPBACK.test(o.listen.host))
+    throw new SqlError(
+      'invalid_authorization_specification',
+      `listening on ${o.listen.host} requires a token`,
+      { hint: 'set TIDEMARK_REPLICA_TOKEN, for the environment too' },
+    );
+  const dir = await DataDir.open(o.dataDir, { readOnly: true });
+  const watch = new DirectoryWatch({
+    path: consensusPath(o.dataDir),
+    timers: nodeTimers,
+    logger: o.logger,
+  });
+  const stopWatching = watch.follow();
+  const memory = new SwitchedStores();
+  const processTag = randomBytes(6).toString('hex');
+  const common = { clock: nodeClock, timers: nodeTimers, random: nodeRandom, logger: o.logger, processTag };
+  const stores = {
+    durable: new Shards({ ...common, codec: nodePartCodec, blob: dir.blob, consensus: dir.consensus, watch }),
+    memory: new Shards({ ...common, codec: memoryPartCodec, ...memory }),
+  };
+  const host = new ReplicaHost({
+    workers: o.workers,
+    startLife: (incarnation) =>
+      new ThreadReplica({
+        workers: o.workers,
+        stores,
+        dataDir: o.dataDir,
+        processTag,
+        incarnation,
+        logger: o.logger,
+      }),
+    newIncarnation: () => randomBytes(8).toString('hex'),
+    leadingGeneration: async () => (await dir.storedEpoch())?.generation ?? 0,
+    logger: o.logger,
+  });
+  const seats = new Set<Seat>();
+  const server = createServer((socket) => {
+    const seat: Seat = new Seat(socket, { ...o, host, memory, onEnd: () => seats.delete(seat) });
+    seats.add(seat);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  const release = async (): Promise<void> => {
+    await host.close();
+    for (const s of seats) s.end('the replica is stopping');
+    stopWatching();
+    await stores.durable.close();
+    await stores.memory.close();
+    dir.close();
+  };
+  try {
+    const address = await bindServer(server, o.listen);
+    return {
+      address,
+      close: async () => {
+        const closed = new Promise((resolve) => server.close(resolve));
+        await release();
+        await closed;
+      },
+    };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+interface SeatOptions extends ReplicaServerOptions {
+  readonly host: ReplicaHost;
+  readonly memory: SwitchedStores;
+  readonly onEnd: () => void;
+}
+
+/** A connection: a handshake, then a client of the host. */
+class Seat {
+  readonly #o: SeatOptions;
+  readonly #socket: FramedSocket;
+  readonly #challenge = randomBytes(16).toString('hex');
+  readonly #timeout: NodeJS.Timeout;
+  #attachment: Attachment | null = null;
+  /** The environment's side of the shards in its memory. */
+  #store: { readonly remote: Stores & { close(): void }; hear: (message: unknown) => void } | null = null;
+  #responses: Response[] = [];
+
+  constructor(socket: Socket, options: SeatOptions) {
+    this.#o = options;
+    this.#socket = new FramedSocket(socket, {
+      onFrame: (f) => this.#receive(f),
+      onEnd: (reason) => this.#ended(reason),
+    });
+    this.#timeout = setTimeout(() => this.end('no login came'), HANDSHAKE_MS);
+    this.#socket.send(
+      jsonFrame('greeting', { tidemark: 'replica', version: FRAME_VERSION, challenge: this.#challenge }),
+    );
+  }
+
+  #receive(f: Frame): void {
+    const attachment = this.#attachment;
+    if (attachment === null) {
+      if (f.kind !== 'login') throw outOfTurn(f);
+      return this.#login(readJson(f) as Login);
+    }
+    if (f.kind === 'command') attachment.send(unpackCommand(readText(f)));
+    else if (f.kind === 'store') this.#store?.hear(readData(f));
+    else if (f.kind === 'retire') this.#o.host.retire(attachment);
+    else throw outOfTurn(f);
+  }
+
+  #login(login: Login): void {
+    const { token = '', workers, host } = this.#o;
+    if (login.version !== FRAME_VERSION)
+      return this.end(`the replica speaks version ${FRAME_VERSION} of the frames`);
+    if (!sameProof(login.proof, proofOf(token, 'environment', this.#challenge)))
+      return this.end("the environment's token is not the replica's");
+    if (login.workers !== workers)
+      return this.end(`the replica has ${workers} workers, and ${login.workers} were asked for`);
+    clearTimeout(this.#timeout);
+    this.#socket.send(jsonFrame('welcome', { proof: proofOf(token, 'replica', String(login.challenge)) }));
+    this.#socket.trust();
+    this.#attachment = host.attach({
+      respond: (r) => this.#respond(r),
+      accepted: () => this.#accepted(),
+      ended: (reason) => this.end(reason),
+    });
+  }
+
+  #accepted(): void {
+    let hear: (message: unknown) => void = () => undefined;
+    const remote = remoteStores({
+      post: (message) => this.#socket.send(dataFrame('store', message)),
+      onMessage: (handler) => {
+        hear = handler;
+      },
+    });
+    this.#store = { remote, hear: (message) => hear(message) };
+    this.#o.memory.use(remote);
+  }
+
+  /** Those of one turn go together. */
+  #respond(r: Response): void {
+    this.#responses.push(r);
+    if (this.#responses.length > 1) return;
+    queueMicrotask(() => this.#socket.send(dataFrame('responses', this.#responses.splice(0))));
+  }
+
+  end(reason: string): void {
+    this.#socket.end(reason, jsonFrame('ended', { message: reason }));
+  }
+
+  #ended(reason: string): void {
+    clearTimeout(this.#timeout);
+    this.#o.logger.info({ reason }, 'a connection ended');
+    this.#attachment?.detach();
+    if (this.#store !== null) {
+      this.#store.remote.close();
+      this.#o.memory.leave(this.#store.remote);
+    }
+    this.#o.onEnd();
+  }
+}
