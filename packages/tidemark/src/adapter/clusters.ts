@@ -9,7 +9,7 @@ import type { BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { ClusterEntity, ReplicaEntity } from '../catalog/entities.ts';
 import { SETTINGS } from '../catalog/settings.ts';
-import type { ReplicaConnection } from '../compute/protocol.ts';
+import type { ReconciliationOutcomes, ReplicaConnection } from '../compute/protocol.ts';
 import type { EpisodeEvent, LifeAck } from '../controller/episodes.ts';
 import { ComputeInstance } from '../controller/instance.ts';
 import type { LifecycleEvent } from '../controller/lives.ts';
@@ -40,7 +40,14 @@ export const SYSTEM_REPLICA: ReplicaEntity = {
 };
 
 /** What a running replica is made from. */
-export type ReplicaSpec = Pick<ReplicaEntity, 'id' | 'workers'>;
+export type ReplicaSpec = Pick<ReplicaEntity, 'id' | 'workers' | 'address'>;
+
+export type CreateReplica = (o: {
+  readonly replicaId: ReplicaId;
+  readonly workers: number;
+  /** Where it runs in a process of its own; absent: the host runs it. */
+  readonly address?: string;
+}) => ReplicaConnection | Promise<ReplicaConnection>;
 
 /** What clusters need of their environment. */
 export interface ClusterHost {
@@ -53,10 +60,7 @@ export interface ClusterHost {
     readonly logger: Logger;
     readonly generation: number;
     readonly start: number;
-    readonly createReplica: (o: {
-      readonly replicaId: ReplicaId;
-      readonly workers: number;
-    }) => ReplicaConnection;
+    readonly createReplica: CreateReplica;
   };
   /** Is told what happens to dataflows and replicas. */
   readonly hydration: Pick<Hydration, 'lifecycle' | 'failed' | 'frontierMoved' | 'replicaStatus'>;
@@ -73,6 +77,7 @@ export class Clusters {
   readonly #host: ClusterHost;
   readonly #instances = new Map<ClusterId, ComputeInstance>();
   readonly #supervisors = new Map<ReplicaId, ReplicaSupervisor>();
+  readonly #reconciliations = new Map<ReplicaId, ReadonlyMap<string, number>>();
   readonly #lifecycleListeners = new Set<(event: LifecycleEvent, clusterId: ClusterId) => void>();
 
   constructor(host: ClusterHost) {
@@ -106,6 +111,7 @@ export class Clusters {
       onEpisode: (e) => this.#host.history.receive(e),
       hydrationConcurrency: () => hydrationConcurrency(catalog),
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
+      onReconciled: (id, outcomes) => this.#reconciled(id, outcomes),
       onFrontier: (id) => hydration.frontierMoved(id),
       onFailed: (id, e) => {
         // Perhaps another generation writes its output now: then this process stops, and says so once.
@@ -118,7 +124,7 @@ export class Clusters {
     instance.lives.subscribe((told) => {
       const e = { ...told, objectId: catalog.objectOf(told.objectId) };
       hydration.lifecycle(e);
-      for (const f of [...this.#lifecycleListeners]) f(e, clusterId);
+      if (!e.repeated) for (const f of [...this.#lifecycleListeners]) f(e, clusterId);
     });
     this.#instances.set(clusterId, instance);
     installViewIndexes({ catalog, clusterId, instance, shards: collections });
@@ -143,7 +149,12 @@ export class Clusters {
     const supervisor = new ReplicaSupervisor({
       replicaId: replica.id,
       instance: this.instance(clusterId),
-      connect: () => createReplica({ replicaId: replica.id, workers: replica.workers }),
+      connect: () =>
+        createReplica({
+          replicaId: replica.id,
+          workers: replica.workers,
+          ...(replica.address !== undefined && { address: replica.address }),
+        }),
       timers,
       onStatus: (status, reason) => {
         this.#host.hydration.replicaStatus(clusterId, replica.id, reason);
@@ -156,11 +167,22 @@ export class Clusters {
     supervisor.start();
   }
 
+  /** Over the time of this environment. */
+  #reconciled(replicaId: ReplicaId, outcomes: ReconciliationOutcomes): void {
+    const sums = new Map(this.#reconciliations.get(replicaId));
+    for (const [outcome, n] of Object.entries(outcomes)) sums.set(outcome, (sums.get(outcome) ?? 0) + n);
+    this.#reconciliations.set(replicaId, sums);
+    const rows = [...sums].map(([outcome, n]): Row => [replicaId, outcome, BigInt(n)]);
+    this.#host.setLiveLater('mz_compute_reconciliations', replicaId, rows);
+  }
+
   async stopReplica(replicaId: ReplicaId): Promise<void> {
     const supervisor = this.#supervisors.get(replicaId);
     this.#supervisors.delete(replicaId);
-    await supervisor?.stop();
+    await supervisor?.stop('dropped');
     this.#host.history.receive({ kind: 'replicaDropped', replicaId, at: this.#host.history.now });
+    this.#reconciliations.delete(replicaId);
+    this.#host.setLiveLater('mz_compute_reconciliations', replicaId, []);
     this.#host.setLiveLater('mz_cluster_replica_statuses', replicaId, []);
   }
 
@@ -194,7 +216,7 @@ export class Clusters {
   }
 
   async close(): Promise<void> {
-    for (const s of this.#supervisors.values()) await s.stop();
+    for (const s of this.#supervisors.values()) await s.stop('left');
     for (const i of this.#instances.values()) await i.close();
   }
 }

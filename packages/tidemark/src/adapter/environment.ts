@@ -6,7 +6,7 @@
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
-import { type ClusterId, compareIds, type GlobalId, type ReplicaId, systemId } from '../base/ids.ts';
+import { type ClusterId, compareIds, type GlobalId, systemId } from '../base/ids.ts';
 import { BuiltinRows, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
 import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
@@ -20,7 +20,6 @@ import {
 } from '../catalog/durable-catalog.ts';
 import { type Entity, entityKey, type ItemEntity, type LoadedItem } from '../catalog/entities.ts';
 import { replicaIndexes, replicaIndexIds } from '../catalog/replica-indexes.ts';
-import type { ReplicaConnection } from '../compute/protocol.ts';
 import type { ComputeInstance } from '../controller/instance.ts';
 import type { Shard } from '../persist/shard.ts';
 import type { Fence } from '../persist/shard-types.ts';
@@ -34,7 +33,7 @@ import { GroupCommit, type StoreKind, type WriteRequest } from '../storage/group
 import { TimestampOracle } from '../storage/timestamp-oracle.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 import { openBuiltinTable } from './builtin-tables.ts';
-import { Clusters, SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
+import { Clusters, type CreateReplica, SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
 import type { History } from './history.ts';
 import { openHistory } from './history-store.ts';
 import { Hydration } from './hydration/hydration.ts';
@@ -51,10 +50,7 @@ export interface EnvironmentOptions {
   readonly timers: Timers;
   readonly random: Random;
   readonly logger: Logger;
-  readonly createReplica: (o: {
-    readonly replicaId: ReplicaId;
-    readonly workers: number;
-  }) => ReplicaConnection;
+  readonly createReplica: CreateReplica;
   readonly files: FileReader;
   /** Another process writes here now: this one must stop. */
   readonly onFenced: (error: Error) => void;

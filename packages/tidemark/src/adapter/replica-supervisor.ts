@@ -10,7 +10,8 @@ import type { ComputeInstance } from '../controller/instance.ts';
 export interface SupervisorOptions {
   readonly replicaId: ReplicaId;
   readonly instance: ComputeInstance;
-  readonly connect: () => ReplicaConnection;
+  /** A promise where the replica is reached over a network: it is offline until that is fulfilled. */
+  readonly connect: () => ReplicaConnection | Promise<ReplicaConnection>;
   readonly timers: Timers;
   readonly onStatus: (status: 'online' | 'offline', reason: string | null) => void;
 }
@@ -24,6 +25,7 @@ export class ReplicaSupervisor {
   #pauseMs = FIRST_PAUSE_MS;
   #cancel: CancelTimer | null = null;
   #stopped = false;
+  #attempts = 0;
 
   constructor(options: SupervisorOptions) {
     this.#o = options;
@@ -31,7 +33,22 @@ export class ReplicaSupervisor {
 
   start(): void {
     if (this.#stopped) return;
-    this.#o.instance.addReplica(this.#o.replicaId, this.#o.connect());
+    const attempt = ++this.#attempts;
+    const connection = this.#o.connect();
+    if (!(connection instanceof Promise)) return this.#connected(connection);
+    connection.then(
+      (c) => {
+        if (!this.#stopped && attempt === this.#attempts) this.#connected(c);
+        else void c.close();
+      },
+      (error: unknown) => {
+        if (attempt === this.#attempts) this.lost(error instanceof Error ? error.message : String(error));
+      },
+    );
+  }
+
+  #connected(connection: ReplicaConnection): void {
+    this.#o.instance.addReplica(this.#o.replicaId, connection);
     this.#o.onStatus('online', null);
     this.#cancel = this.#o.timers.after(STABLE_MS, () => {
       this.#pauseMs = FIRST_PAUSE_MS;
@@ -39,6 +56,7 @@ export class ReplicaSupervisor {
   }
 
   async restart(): Promise<void> {
+    this.#attempts++;
     this.#cancel?.();
     this.#o.onStatus('offline', 'restarted');
     await this.#o.instance.removeReplica(this.#o.replicaId, 'restarted');
@@ -53,9 +71,10 @@ export class ReplicaSupervisor {
     this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
   }
 
-  async stop(): Promise<void> {
+  /** `left`: one in a process of its own goes on without this environment. */
+  async stop(why: 'dropped' | 'left'): Promise<void> {
     this.#stopped = true;
     this.#cancel?.();
-    await this.#o.instance.removeReplica(this.#o.replicaId, 'dropped');
+    await this.#o.instance.removeReplica(this.#o.replicaId, why);
   }
 }

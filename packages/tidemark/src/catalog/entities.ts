@@ -41,6 +41,8 @@ export interface ReplicaEntity {
   readonly name: string;
   readonly size: string;
   readonly workers: number;
+  /** `host:port` of a replica in a process of its own. */
+  readonly address?: string;
 }
 
 /** A user's object as it is stored: everything else derives from its statement. */

@@ -1,11 +1,10 @@
 /** The commands of `tidemark`. */
 import { enableCompileCache } from 'node:module';
-import { Command, InvalidArgumentError } from 'commander';
-import { pino } from 'pino';
-import type { Logger } from '../base/clock.ts';
-import { SqlError } from '../base/error.ts';
+import { Command } from 'commander';
 import type { BoundAddress } from '../host/listen.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
+import { address, explain, httpUrl, port, stderrLogger, text, workers } from './arguments.ts';
+import { replica } from './replica.ts';
 import { type StatusOptions, showStatus } from './status-command.ts';
 import { VERSION } from './version.ts';
 
@@ -58,6 +57,25 @@ loopback. Exit codes: 0 ended by a signal, 1 could not start, ${FENCED} another 
     .option('--json', 'the answer as the server gives it')
     .addHelpText('after', '\nExit code: 0 ready, 1 not ready, 2 the server could not be asked.')
     .action(status);
+  program
+    .command('replica')
+    .description('maintain a cluster in a process of its own, over a data directory that `serve` writes')
+    .requiredOption(
+      '--listen <host:port>',
+      'where the environment connects; port 0 takes a free one',
+      address,
+    )
+    .requiredOption('--data-dir <dir>', 'the data directory of the environment')
+    .option('--workers <n>', 'worker threads', workers, 1)
+    .option('--token <text>', 'what the environment must know; better given as TIDEMARK_REPLICA_TOKEN')
+    .option('--log-level <level>', 'debug, info, warn or error', 'warn')
+    .addHelpText(
+      'after',
+      `
+Off loopback a token is required. The environment shows the one in its own TIDEMARK_REPLICA_TOKEN:
+  CREATE CLUSTER c REPLICAS (r1 (ADDRESSES ('host:port'), WORKERS 2))`,
+    )
+    .action(replica);
   await program.parseAsync([...argv]);
 }
 
@@ -89,10 +107,7 @@ interface ServeOptions {
 }
 
 async function serve(o: ServeOptions): Promise<void> {
-  const logger: Logger = pino(
-    { name: 'tidemark', level: o.logLevel, serializers: { error: errorText } },
-    pino.destination(2),
-  );
+  const logger = stderrLogger(o.logLevel);
   let server: RunningServer | undefined;
   let ending = false;
   const end = async (code: number): Promise<void> => {
@@ -104,6 +119,7 @@ async function serve(o: ServeOptions): Promise<void> {
   process.on('SIGTERM', () => void end(0));
   process.on('SIGINT', () => void end(0));
   const password = process.env['TIDEMARK_PASSWORD'];
+  const replicaToken = process.env['TIDEMARK_REPLICA_TOKEN'];
   try {
     server = await startServer({
       dataDir: o.memory === true ? null : o.data,
@@ -114,6 +130,7 @@ async function serve(o: ServeOptions): Promise<void> {
       ...(password !== undefined && { password }),
       token: process.env['TIDEMARK_HTTP_TOKEN'] || undefined,
       ...(o.readOnly === true && { readOnly: true }),
+      ...(replicaToken !== undefined && { replicaToken }),
       onFenced: (error) => {
         process.stderr.write(`tidemark stops: ${explain(error)}\n`);
         setTimeout(() => process.exit(FENCED), LINGER_MS).unref();
@@ -125,45 +142,4 @@ async function serve(o: ServeOptions): Promise<void> {
     process.exit(1);
   }
   process.stdout.write(`tidemark ready pg=${text(server.pg)} http=${text(server.http)}\n`);
-}
-
-/** Errors are logged under `error`, which pino knows nothing of by itself; worker threads send theirs as text. */
-const errorText = (error: unknown): unknown => (error instanceof Error ? explain(error) : error);
-
-/** One line for what a user can act on; the whole story for what is our fault. */
-function explain(error: unknown): string {
-  if (error instanceof SqlError)
-    return error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
-}
-
-const text = (a: BoundAddress): string => `${a.host.includes(':') ? `[${a.host}]` : a.host}:${a.port}`;
-
-function address(value: string): BoundAddress {
-  const m = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(value);
-  const port = Number(m?.[3]);
-  if (m === null || port > 65535)
-    throw new InvalidArgumentError('expected HOST:PORT, such as 127.0.0.1:6875');
-  return { host: (m[1] ?? m[2])!, port };
-}
-
-function httpUrl(value: string): URL {
-  const url = URL.parse(value);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw new InvalidArgumentError('expected http://HOST:PORT, such as http://127.0.0.1:6876');
-  return url;
-}
-
-function port(value: string): number {
-  const n = Number(value);
-  if (!Number.isInteger(n) || n < 1 || n > 65535)
-    throw new InvalidArgumentError('expected a port, 1 to 65535');
-  return n;
-}
-
-function workers(value: string): number {
-  const n = Number(value);
-  if (!Number.isInteger(n) || n < 1 || n > 64)
-    throw new InvalidArgumentError('expected a number of workers, 1 to 64');
-  return n;
 }

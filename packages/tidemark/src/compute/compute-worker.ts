@@ -145,7 +145,7 @@ export class ComputeWorker {
           version: PROTOCOL_VERSION,
           generation: command.generation,
         });
-        this.#repeatLives();
+        this.#closedLives.repeat();
         break;
       case 'createInstance':
         this.#createInstance(command.logging, command.tunables);
@@ -217,12 +217,6 @@ export class ComputeWorker {
       if (failure !== null) this.#send({ kind: 'failed', worker: this.#o.index, id: c.id, ...failure });
     }
     if (requested.mayWrite) dataflow.allowWrites();
-  }
-
-  /** Whoever says hello may be new, or have missed something. */
-  #repeatLives(): void {
-    this.#closedLives.repeat();
-    for (const c of this.#collections.values()) for (const r of c.told) this.#o.send(r);
   }
 
   #createInstance(logging: LoggingConfig, tunables: Tunables): void {

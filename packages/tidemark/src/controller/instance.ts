@@ -4,27 +4,20 @@
  * the present from the command history. It does no I/O: commands go out through connections, time comes in.
  */
 import { assert } from '../base/assert.ts';
-import type { Clock, Logger, Timers } from '../base/clock.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
-import type {
-  Command,
-  DataflowDescription,
-  ReplicaConnection,
-  Response,
-  Tunables,
-} from '../compute/protocol.ts';
+import type { Command, DataflowDescription, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { PROTOCOL_VERSION } from '../compute/protocol.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { Batch } from '../repr/batch.ts';
-import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier, MIN_TIME, meet } from '../time/timestamp.ts';
 import type { Collection } from './collection.ts';
 import { EpisodeFeed } from './episode-feed.ts';
-import type { EpisodeEvent, LifeAck } from './episodes.ts';
+import type { LifeAck } from './episodes.ts';
 import { type EpisodeFailure, Failures, maintains } from './failures.ts';
 import { CommandHistory, exportIds, exportsOf } from './history.ts';
+import type { InstanceOptions } from './instance-options.ts';
 import type { Queued } from './limiter.ts';
 import { Lives } from './lives.ts';
 import { GoneError } from './peeks.ts';
@@ -34,30 +27,6 @@ import { Scheduler } from './scheduler.ts';
 
 /** An index stays readable this long behind the lesser of its upper and now. */
 export const COMPACTION_LAG_MS = 1000;
-
-export interface InstanceOptions {
-  readonly clusterId: ClusterId;
-  readonly shards: ShardCollections;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
-  readonly logging: LoggingConfig;
-  readonly tunables: Tunables;
-  readonly generation: number;
-  /** Number of this start of the environment. */
-  readonly start: number;
-  readonly uuid: () => string;
-  /** How many objects may hydrate at once on each replica, read at each step; the system cluster's are not counted. */
-  readonly hydrationConcurrency: () => number;
-  /** A replica ended by itself; its peeks have failed already. */
-  readonly onReplicaLost: (replicaId: ReplicaId, reason: string) => void;
-  /** A dataflow ended on a host error on a replica: an episode that is over. Another one begins after a pause. */
-  readonly onFailed?: (id: GlobalId, error: { code: string; message: string }, replicaId: ReplicaId) => void;
-  /** What happens to replicas, and to lives on them. */
-  readonly onEpisode?: (event: EpisodeEvent) => void;
-  /** A collection's frontier moved. */
-  readonly onFrontier?: (id: GlobalId, write: Frontier) => void;
-}
 
 export class ComputeInstance {
   readonly clusterId: ClusterId;
@@ -71,6 +40,8 @@ export class ComputeInstance {
   readonly #failures: Failures;
   readonly #feed: EpisodeFeed;
   readonly #stopUppers: () => void;
+  /** Of replicas, so far: each begins with a nonce of its own. */
+  #connections = 0;
 
   constructor(options: InstanceOptions) {
     this.#o = options;
@@ -185,10 +156,15 @@ export class ComputeInstance {
       this.#feed.disconnected(id, reason);
       this.#o.onReplicaLost(id, reason);
     };
-    for (const command of this.#history.replay(id)) replica.send(command);
+    const connections = ++this.#connections;
+    for (const command of this.#history.replay(id))
+      replica.send(
+        command.kind === 'hello' ? { ...command, nonce: `${command.nonce}.${connections}` } : command,
+      );
   }
 
-  async removeReplica(id: ReplicaId, why: 'dropped' | 'restarted' = 'dropped'): Promise<void> {
+  /** `left`: one that outlives its connection goes on without. */
+  async removeReplica(id: ReplicaId, why: 'dropped' | 'restarted' | 'left' = 'dropped'): Promise<void> {
     const replica = this.#replicas.get(id);
     if (replica === undefined) return;
     this.#forgetReplica(
@@ -196,7 +172,8 @@ export class ComputeInstance {
       () => new SqlError('object_not_in_prerequisite_state', `replica ${id} was ${why}`),
     );
     if (why === 'restarted') this.#feed.disconnected(id, why);
-    await replica.connection.close();
+    if (why === 'dropped' && replica.connection.retire) await replica.connection.retire();
+    else await replica.connection.close();
   }
 
   #forgetReplica(id: ReplicaId, error: () => Error): void {
@@ -229,6 +206,13 @@ export class ComputeInstance {
         return;
       case 'failed':
         this.#failed(replica, r.id, r);
+        return;
+      case 'hello':
+        this.lives.begin(replica.id, r.incarnation);
+        return;
+      case 'reconciled':
+        // All workers decide alike.
+        if (r.worker === 0) this.#o.onReconciled?.(replica.id, r.outcomes);
         return;
       case 'status':
         this.#o.logger.info({ replica: replica.id, worker: r.worker }, r.message);
@@ -513,7 +497,7 @@ export class ComputeInstance {
   async close(): Promise<void> {
     this.#stopUppers();
     const ids = [...this.#replicas.keys()];
-    for (const id of ids) await this.removeReplica(id);
+    for (const id of ids) await this.removeReplica(id, 'left');
     for (const c of this.#collections.values()) for (const h of c.imports.values()) h.release();
   }
 }

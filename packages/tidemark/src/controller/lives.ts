@@ -16,6 +16,8 @@ export interface LifecycleEvent {
   readonly occurredAt: number;
   readonly reason: string | null;
   readonly asOf: number;
+  /** It was told before: the replica repeats what lives after each connection. */
+  readonly repeated: boolean;
 }
 
 /** Instants over the workers of a replica, in microseconds; each set only when every worker reported the stage. */
@@ -62,6 +64,12 @@ class Life {
     return true;
   }
 
+  has(r: LifecycleResponse): boolean {
+    return this.events.some(
+      (e) => e.worker === r.worker && e.stage === r.stage && e.occurredAt === r.occurredAt,
+    );
+  }
+
   rollup(workers: number): LifeRollup {
     // The denominator is the number of workers, never the number of rows that came: a busy worker installs late.
     const all = (stage: LifecycleStage, pick: (...ts: number[]) => number): number | null => {
@@ -104,7 +112,22 @@ class Life {
 
 export class Lives {
   readonly #replicas = new Map<ReplicaId, Map<GlobalId, Life>>();
+  /** What was known of a replica when its connection was lost: it may come back and repeat it. */
+  readonly #before = new Map<ReplicaId, Map<GlobalId, Life>>();
+  readonly #incarnations = new Map<ReplicaId, string>();
   readonly #listeners = new Set<(event: LifecycleEvent) => void>();
+
+  /** The replica's first answer: the same incarnation goes on, another one knows nothing of what was before it. */
+  begin(replicaId: ReplicaId, incarnation: string): void {
+    if (this.#incarnations.get(replicaId) === incarnation) return;
+    this.#incarnations.set(replicaId, incarnation);
+    this.#before.delete(replicaId);
+  }
+
+  /** Of the replica's process, as it last said; undefined: it has not answered yet. */
+  incarnation(replicaId: ReplicaId): string | undefined {
+    return this.#incarnations.get(replicaId);
+  }
 
   receive(replicaId: ReplicaId, r: LifecycleResponse): void {
     let objects = this.#replicas.get(replicaId);
@@ -119,6 +142,7 @@ export class Lives {
       occurredAt: r.occurredAt,
       reason: r.reason,
       asOf: r.asOf,
+      repeated: this.#before.get(replicaId)?.get(r.id)?.has(r) ?? false,
     };
     if (life.add(event)) for (const f of [...this.#listeners]) f(event);
   }
@@ -133,9 +157,11 @@ export class Lives {
     this.#replicas.get(replicaId)?.delete(id);
   }
 
-  /** The replica died or was dropped: what its workers knew is of a previous life. */
+  /** The replica is away, or was dropped. */
   forgetReplica(replicaId: ReplicaId): void {
+    const known = this.#replicas.get(replicaId);
     this.#replicas.delete(replicaId);
+    if (known !== undefined) this.#before.set(replicaId, known);
   }
 
   rollup(replicaId: ReplicaId, id: GlobalId, workers: number): LifeRollup {

@@ -14,6 +14,7 @@ import { ThreadFileReader } from './file-reader.ts';
 import { InProcessReplica } from './in-process-replica.ts';
 import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
 import { memoryPartCodec, nodePartCodec } from './part-codec.ts';
+import { ReplicasElsewhere } from './replicas-elsewhere.ts';
 import type { StoreSet } from './shard-access.ts';
 import { ThreadReplica } from './thread-replica.ts';
 
@@ -27,6 +28,8 @@ export interface OpenOptions {
   readonly defaultWorkers?: number;
   /** Stands by for the process that writes to the data directory, until it is promoted. */
   readonly readOnly?: boolean;
+  /** Shown to replicas in processes of their own, which must have the same. */
+  readonly replicaToken?: string;
   /** Another process took the data directory over: stop. */
   readonly onFenced?: (error: Error) => void;
 }
@@ -58,23 +61,26 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
     });
   if (dir === null && readOnly)
     throw new SqlError('invalid_parameter_value', 'what is in memory has no other process to stand by for');
-  // Beside another process: what that writes is noticed. One that leads hears of its own writes at once.
+  // Looks where another process writes too: for one that stands by, and where there are replicas elsewhere.
   const watch =
-    dir !== null && readOnly
-      ? new DirectoryWatch({ path: consensusPath(dir.path), timers: nodeTimers, logger })
-      : undefined;
-  const stopWatching = watch?.follow();
+    dir === null ? null : new DirectoryWatch({ path: consensusPath(dir.path), timers: nodeTimers, logger });
+  const stopWatching = readOnly ? watch?.follow() : undefined;
   const stores: StoreSet = {
     durable:
-      dir === null
+      dir === null || watch === null
         ? memory()
-        : new Shards({ ...common, blob: dir.blob, consensus: dir.consensus, ...(watch && { watch }) }),
+        : new Shards({ ...common, blob: dir.blob, consensus: dir.consensus, watch }),
     memory: memory(),
   };
+  const elsewhere = new ReplicasElsewhere({
+    watch,
+    memory: stores.memory.stores,
+    token: options.replicaToken,
+  });
   const standby =
-    watch === undefined
-      ? undefined
-      : { claim: async () => void (await dir!.promote()), onLeading: () => stopWatching?.() };
+    dir !== null && readOnly
+      ? { claim: async () => void (await dir.promote()), onLeading: () => stopWatching?.() }
+      : undefined;
   const epoch = standby === undefined ? (dir?.epoch ?? { generation: 1, start: 1 }) : dir!.nextEpoch;
   try {
     const env = await startEnvironment({
@@ -85,7 +91,11 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
       random: nodeRandom,
       logger,
       files: new ThreadFileReader(),
-      createReplica: ({ workers }) => connect(workers, { options, stores, processTag, logger }),
+      createReplica: ({ workers, address }) =>
+        // A replica serves one generation: one that stands by has its own, here.
+        address === undefined || dir?.writable === false
+          ? connect(workers, { options, stores, processTag, logger })
+          : elsewhere.dial(address, workers),
       defaultWorkers: options.defaultWorkers ?? 1,
       ...(standby !== undefined && { standby }),
       onFenced: options.onFenced ?? ((error) => logger.error({ error }, 'another process has taken over')),
@@ -95,11 +105,13 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
       close: async () => {
         await env.close();
         stopWatching?.();
+        elsewhere.close();
         dir?.close();
       },
     };
   } catch (error) {
     stopWatching?.();
+    elsewhere.close();
     dir?.close();
     throw error;
   }

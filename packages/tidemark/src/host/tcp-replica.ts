@@ -5,6 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
+import { assert } from '../base/assert.ts';
 import { SqlError } from '../base/error.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { packCommand } from '../compute/wire.ts';
@@ -46,14 +47,10 @@ export function dialReplica(options: DialOptions): Promise<ReplicaConnection> {
   return replica.welcomed;
 }
 
-export function parseAddress(text: string): { readonly host: string; readonly port: number } {
+function parseAddress(text: string): { readonly host: string; readonly port: number } {
   const m = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(text);
-  const port = Number(m?.[3]);
-  if (m === null || port < 1 || port > 65_535)
-    throw new SqlError('invalid_parameter_value', `"${text}" is not an address of a replica`, {
-      hint: "an address is 'host:port'",
-    });
-  return { host: (m[1] ?? m[2])!, port };
+  assert(m !== null, `the address of a replica was looked at when it was created: ${text}`);
+  return { host: (m[1] ?? m[2])!, port: Number(m[3]) };
 }
 
 class TcpReplica implements ReplicaConnection {

@@ -26,6 +26,8 @@ export interface ServerOptions {
   readonly token?: string | undefined;
   /** Stands by for the process that leads, until it is promoted. */
   readonly readOnly?: boolean;
+  /** Shown to replicas in processes of their own. */
+  readonly replicaToken?: string;
   readonly logger: Logger;
   readonly onFenced: (error: Error) => void;
 }
@@ -56,6 +58,7 @@ export async function startServer(o: ServerOptions): Promise<RunningServer> {
     ...(o.dataDir !== null && { dataDir: o.dataDir }),
     ...(o.defaultWorkers !== undefined && { defaultWorkers: o.defaultWorkers }),
     ...(o.readOnly !== undefined && { readOnly: o.readOnly }),
+    ...(o.replicaToken !== undefined && { replicaToken: o.replicaToken }),
     logger,
     onFenced: o.onFenced,
   });

@@ -5,7 +5,7 @@ import type { ClusterEntity, CommentEntity, Entity, ReplicaEntity } from '../../
 import type { ClusterPlan, Options, Plan, ReplicaPlan } from '../../plan/statement/plan.ts';
 import type { Environment } from '../environment.ts';
 import { type Notify, replacedBy } from './create.ts';
-import { flag, introspectionInterval, onlyOptions, replicaSize } from './options.ts';
+import { flag, introspectionInterval, onlyOptions, replicaAddress, replicaSize } from './options.ts';
 
 /** As many replicas as anybody has a use for; a slip of the finger should not start a thousand threads. */
 const MAX_REPLICAS = 16;
@@ -96,22 +96,34 @@ export function newReplicas(
   if (plans.length === 0) return { entities: [], replicas: [] };
   const ids = env.catalog.allocate('replica', plans.length);
   const replicas = plans.map((p, i): ReplicaEntity => {
-    onlyOptions(p.options, ['size'], 'a replica');
+    onlyOptions(p.options, ['size', 'addresses', 'workers'], 'a replica');
     return {
       kind: 'replica',
       id: `u${ids.first + i}` as ReplicaId,
       clusterId,
       name: p.name,
-      ...requiredSize(p.options),
+      ...placeOf(p.options),
     };
   });
   return { entities: [ids.change, ...replicas], replicas };
 }
 
-function requiredSize(options: Options): { readonly size: string; readonly workers: number } {
-  if (options['size'] === undefined)
-    throw new SqlError('invalid_parameter_value', 'a replica needs SIZE', { hint: "e.g. (SIZE '2')" });
-  return replicaSize(options['size']);
+/** Either this process runs it, in a size; or it runs elsewhere. */
+function placeOf(options: Options): Pick<ReplicaEntity, 'size' | 'workers' | 'address'> {
+  if (options['addresses'] === undefined && options['workers'] === undefined) {
+    if (options['size'] === undefined)
+      throw new SqlError('invalid_parameter_value', 'a replica needs SIZE, or ADDRESSES and WORKERS', {
+        hint: "e.g. (SIZE '2'), or (ADDRESSES ('127.0.0.1:6900'), WORKERS 2)",
+      });
+    return replicaSize(options['size']);
+  }
+  if (options['size'] !== undefined)
+    throw new SqlError('syntax_error', 'a replica has either SIZE, or ADDRESSES and WORKERS');
+  if (options['addresses'] === undefined || options['workers'] === undefined)
+    throw new SqlError('invalid_parameter_value', 'a replica elsewhere needs ADDRESSES and WORKERS', {
+      hint: "e.g. (ADDRESSES ('127.0.0.1:6900'), WORKERS 2)",
+    });
+  return { ...replicaSize(String(options['workers'])), address: replicaAddress(options['addresses']) };
 }
 
 export async function createClusterReplica(

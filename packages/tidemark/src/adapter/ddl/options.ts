@@ -29,6 +29,22 @@ export function replicaSize(value: OptionDatum | undefined): ReplicaSize {
   return { size: text, workers };
 }
 
+/** `ADDRESSES ('host:port')`: a replica is one process. */
+export function replicaAddress(value: OptionDatum): string {
+  const addresses = Array.isArray(value) ? (value as readonly OptionDatum[]) : [value];
+  if (addresses.length > 1)
+    throw unsupported('a replica of several processes (more than one address)', {
+      hint: 'give one address; a cluster may have several replicas',
+    });
+  const text = String(addresses[0] ?? '');
+  const m = /^(?:\[[^\]]+\]|[^:\s]+):(\d{1,5})$/.exec(text);
+  if (m === null || Number(m[1]) < 1 || Number(m[1]) > 65_535)
+    throw new SqlError('invalid_parameter_value', `"${text}" is not the address of a replica`, {
+      hint: "an address is 'host:port'",
+    });
+  return text;
+}
+
 const DEFAULT_INTERVAL_MS = 1000;
 
 /** `INTROSPECTION INTERVAL`, in milliseconds; 0 is off. */

@@ -85,9 +85,12 @@ export const BUILTIN_TABLES = [
       'cluster_id text',
       'size text',
       'workers uint8 | worker threads',
+      'address text? | host:port of a replica in a process of its own',
     ),
     key: ['id'],
-    rows: { replica: (r) => [[r.id, r.name, r.clusterId, r.size, BigInt(r.workers)]] },
+    rows: {
+      replica: (r) => [[r.id, r.name, r.clusterId, r.size, BigInt(r.workers), r.address ?? null]],
+    },
   }),
   table({
     name: 'mz_tables',
@@ -333,6 +336,19 @@ export const BUILTIN_TABLES = [
     doc: 'whether a replica is connected: online, or offline with the reason',
     columns: columns('replica_id text', 'status text', 'reason text?', 'updated_at timestamptz'),
     key: ['replica_id'],
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_compute_reconciliations',
+    number: 1072,
+    oid: 21072,
+    doc: 'what became of the dataflows of replicas that had gone on without this process, when it connected to them; added up since it began',
+    columns: columns(
+      'replica_id text',
+      'outcome text | retained, created, dropped, and why one could not be retained: exports, description, compaction, permission, reader, memory, import',
+      'count uint8 | dataflows',
+    ),
+    key: ['replica_id', 'outcome'],
   }),
   table({
     name: 'mz_functions',

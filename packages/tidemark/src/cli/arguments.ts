@@ -1,0 +1,50 @@
+/** What commands share: their arguments, their log, and how they say that something went wrong. */
+import { InvalidArgumentError } from 'commander';
+import { pino } from 'pino';
+import type { Logger } from '../base/clock.ts';
+import { SqlError } from '../base/error.ts';
+import type { BoundAddress } from '../host/listen.ts';
+
+export const stderrLogger = (level: string): Logger =>
+  pino({ name: 'tidemark', level, serializers: { error: errorText } }, pino.destination(2));
+
+/** Errors are logged under `error`, which pino knows nothing of by itself; worker threads send theirs as text. */
+const errorText = (error: unknown): unknown => (error instanceof Error ? explain(error) : error);
+
+/** One line for what a user can act on; the whole story for what is our fault. */
+export function explain(error: unknown): string {
+  if (error instanceof SqlError)
+    return error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+export const text = (a: BoundAddress): string => `${a.host.includes(':') ? `[${a.host}]` : a.host}:${a.port}`;
+
+export function address(value: string): BoundAddress {
+  const m = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(value);
+  const port = Number(m?.[3]);
+  if (m === null || port > 65535)
+    throw new InvalidArgumentError('expected HOST:PORT, such as 127.0.0.1:6875');
+  return { host: (m[1] ?? m[2])!, port };
+}
+
+export function httpUrl(value: string): URL {
+  const url = URL.parse(value);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new InvalidArgumentError('expected http://HOST:PORT, such as http://127.0.0.1:6876');
+  return url;
+}
+
+export function port(value: string): number {
+  const n = Number(value);
+  if (!Number.isInteger(n) || n < 1 || n > 65535)
+    throw new InvalidArgumentError('expected a port, 1 to 65535');
+  return n;
+}
+
+export function workers(value: string): number {
+  const n = Number(value);
+  if (!Number.isInteger(n) || n < 1 || n > 64)
+    throw new InvalidArgumentError('expected a number of workers, 1 to 64');
+  return n;
+}

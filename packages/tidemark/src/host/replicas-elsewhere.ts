@@ -1,0 +1,40 @@
+/**
+ * Replicas in processes of their own, as an environment reaches them. While there are any, what they write into the data directory is looked
+ * for, and blobs that were replaced stay for their readers.
+ */
+import { SqlError } from '../base/error.ts';
+import type { ReplicaConnection } from '../compute/protocol.ts';
+import type { Stores } from '../persist/shards.ts';
+import type { DirectoryWatch } from './directory-watch.ts';
+import { dialReplica } from './tcp-replica.ts';
+
+export interface ReplicasElsewhereOptions {
+  /** Null: there is no data directory. */
+  readonly watch: DirectoryWatch | null;
+  readonly memory: Stores;
+  readonly token: string | undefined;
+}
+
+export class ReplicasElsewhere {
+  readonly #o: ReplicasElsewhereOptions;
+  #stopWatching: (() => void) | null = null;
+
+  constructor(options: ReplicasElsewhereOptions) {
+    this.#o = options;
+  }
+
+  async dial(address: string, workers: number): Promise<ReplicaConnection> {
+    const { watch, memory, token = '' } = this.#o;
+    if (watch === null)
+      throw new SqlError(
+        'object_not_in_prerequisite_state',
+        'a replica in a process of its own reads a data directory, and this environment is in memory',
+      );
+    this.#stopWatching ??= watch.follow();
+    return dialReplica({ address, workers, token, memory });
+  }
+
+  close(): void {
+    this.#stopWatching?.();
+  }
+}
