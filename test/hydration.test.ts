@@ -235,11 +235,11 @@ test('a cluster that loses its last replica: its objects have none, since then',
     await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
     await t.advance(5000);
     const dropped = micros(t);
-    await t.exec('DROP CLUSTER REPLICA quickstart.r1');
+    await t.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 0)');
     const [b] = await blockers(t);
     assert.partialDeepStrictEqual(b, { name: 'i', replica_id: null, stage: null, reason: 'no_replica' });
     assert.ok(Number(b!['since']) >= dropped);
-    await t.exec("CREATE CLUSTER REPLICA quickstart.r1 (SIZE '1')");
+    await t.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 1)');
     await t.advance(1000);
     assert.deepEqual(await blockers(t), []);
     assert.equal(readiness(t.env).ready, true, 'another replica, which nobody saw go');
@@ -537,3 +537,50 @@ test('a generation that stands by: its views are read_only, it is ready; once pr
     await candidate.close();
     await t.exec('DROP TABLE t CASCADE');
   }));
+
+for (const workers of WORKERS)
+  test(`L15 on ${workers} workers: two replicas: one query gives the verdict of each, a constant view has no part in the lag`, () =>
+    watched({ workers }, async (t) => {
+      const release = await held(t);
+      await t.exec(
+        'CREATE MATERIALIZED VIEW one AS SELECT 1 AS a; CREATE MATERIALIZED VIEW v AS SELECT a FROM quick',
+      );
+      await t.exec('CREATE INDEX i ON slow (a)');
+      await t.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 2)');
+      await t.advance(3000);
+      const verdicts = `SELECT r.name, h.hydrated, h.reason, h.objects, h.hydrated_objects, o.name AS slowest
+        FROM mz_internal.mz_cluster_replica_hydration h
+        JOIN mz_catalog.mz_cluster_replicas r ON r.id = h.replica_id
+        LEFT JOIN mz_catalog.mz_objects o ON o.id = h.slowest_object_id ORDER BY r.name`;
+      const late = { hydrated: false, reason: 'computing', objects: 3n, hydrated_objects: 2n, slowest: 'i' };
+      assert.deepEqual(await t.query(verdicts), [
+        { name: 'r1', ...late },
+        { name: 'r2', ...late },
+      ]);
+      assert.equal((await blockers(t)).length, 2, 'a row for each replica');
+      assert.equal((await t.query('SELECT * FROM mz_internal.mz_compute_hydration_timestamps')).length, 6);
+      release();
+      await t.advance(1000);
+      assert.deepEqual(await blockers(t), []);
+      for (const r of await t.query(verdicts))
+        assert.partialDeepStrictEqual(r, { hydrated: true, reason: null });
+      // Only the one that is lost says so, and only it has to prove itself.
+      await t.crash();
+      assert.deepEqual(
+        (await t.query(verdicts)).map((r) => [r['name'], r['hydrated'], r['reason']]),
+        [
+          ['r1', false, 'replica_lost'],
+          ['r2', true, null],
+        ],
+      );
+      await t.connected();
+      await t.advance(2000);
+      const { missing: left } = readiness(t.env);
+      assert.deepEqual(
+        left.map((m) => [m.replicaId, m.reason]),
+        [[t.replicaOf().id, 'unstable']],
+      );
+      await t.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 1)');
+      assert.equal((await t.query('SELECT * FROM mz_internal.mz_compute_hydration_timestamps')).length, 3);
+      assert.equal((await t.query(verdicts)).length, 1);
+    }));

@@ -368,3 +368,56 @@ test('a peek that waits is in the log on every worker, and is retired when it is
     assert.deepEqual(await t.query(peeks), []);
     release();
   }));
+
+test('a listener that comes late hears the past of several objects in the order in which it happened', () =>
+  watched(2, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    const heard: LifecycleEvent[] = [];
+    const stop = t.env.clusters.onLifecycle((e) => {
+      if (e.objectId.startsWith('u')) heard.push(e);
+    });
+    for (const name of ['v', 'w', 'x']) {
+      await t.exec(`CREATE MATERIALIZED VIEW ${name} AS SELECT a FROM t`);
+      await t.advance(300);
+    }
+    const past: LifecycleEvent[] = [];
+    const abort = new AbortController();
+    void (async () => {
+      for await (const e of lifecycleEvents(t.env, {}, abort.signal)) past.push(e);
+    })();
+    await t.advance(10);
+    assert.equal(heard.length, 21);
+    assert.deepEqual(past, heard);
+    stop();
+    abort.abort();
+  }));
+
+test('a replica that is connected again repeats what it told: the listener hears it once; another life is another', () =>
+  watched(1, async (t) => {
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+    await t.advance(1000);
+    const heard: LifecycleEvent[] = [];
+    const abort = new AbortController();
+    void (async () => {
+      for await (const e of lifecycleEvents(t.env, {}, abort.signal)) heard.push(e);
+    })();
+    await t.advance(10);
+    assert.equal(heard.length, 3);
+    // What a reconnect does to the books: they begin anew, and the replica says everything again.
+    const { lives } = t.env.instance(t.env.catalog.cluster('quickstart')!.id);
+    const { id } = t.replicaOf();
+    const told = [...lives.events()].filter((e) => e.objectId === t.id('i'));
+    lives.forgetReplica(id);
+    for (const { objectId, occurredAt, reason, stage, worker, asOf } of told)
+      lives.receive(id, {
+        ...{ kind: 'lifecycle', id: objectId, worker, stage, occurredAt, asOf },
+        reason: reason as 'commanded' | 'inputs_available' | null,
+      });
+    await t.advance(10);
+    assert.equal(heard.length, 3, 'with the same instants it is no transition');
+    await t.crash();
+    await t.connected();
+    await t.advance(1000);
+    assert.equal(heard.length, 6);
+    abort.abort();
+  }));

@@ -1,4 +1,7 @@
-/** Lifecycle events as an async iterator: those of living objects first, then each new one, every transition once and in order. */
+/**
+ * Lifecycle events as an async iterator: those of living objects first, then each new one, every transition once and in order. A replica
+ * that is connected again repeats what it has told, with the same instants; that is no transition.
+ */
 import type { ClusterId, GlobalId } from '../base/ids.ts';
 import type { LifecycleEvent } from '../controller/lives.ts';
 import type { Environment } from './environment.ts';
@@ -20,16 +23,26 @@ export async function* lifecycleEvents(
     e.objectId.startsWith('u') &&
     (filter.objectId === undefined || e.objectId === filter.objectId) &&
     (filter.clusterId === undefined || clusterId === filter.clusterId);
-  const stop = env.clusters.onLifecycle((e, clusterId) => {
+  const told = new Map<GlobalId, Set<string>>();
+  const take = (e: LifecycleEvent, clusterId: ClusterId): void => {
     if (!matches(e, clusterId)) return;
+    let of = told.get(e.objectId);
+    if (of === undefined) told.set(e.objectId, (of = new Set()));
+    const key = `${e.replicaId} ${e.worker} ${e.stage} ${e.occurredAt}`;
+    if (of.has(key)) return;
+    of.add(key);
     queue.push(e);
     wake();
-  });
+  };
+  const stops = [
+    env.clusters.onLifecycle(take),
+    env.onCatalogChange(() => {
+      for (const id of told.keys()) if (env.catalog.item(id) === undefined) told.delete(id);
+    }),
+  ];
   for (const [clusterId, instance] of env.clusters.instances)
-    for (const told of instance.lives.events()) {
-      const e = { ...told, objectId: env.catalog.objectOf(told.objectId) };
-      if (matches(e, clusterId)) queue.push(e);
-    }
+    for (const e of instance.lives.events())
+      take({ ...e, objectId: env.catalog.objectOf(e.objectId) }, clusterId);
   const onAbort = () => wake();
   signal.addEventListener('abort', onAbort);
   try {
@@ -44,7 +57,7 @@ export async function* lifecycleEvents(
       });
     }
   } finally {
-    stop();
+    for (const stop of stops) stop();
     signal.removeEventListener('abort', onAbort);
   }
 }

@@ -54,13 +54,16 @@ export const NO_LIFE: LifeRollup = {
 
 class Life {
   readonly events: LifecycleEvent[] = [];
+  /** The place of each event among all of the cluster. */
+  readonly places: number[] = [];
   readonly #seen = new Set<string>();
 
-  add(event: LifecycleEvent): boolean {
+  add(event: LifecycleEvent, place: number): boolean {
     const key = `${event.worker} ${event.stage}`;
     if (this.#seen.has(key)) return false;
     this.#seen.add(key);
     this.events.push(event);
+    this.places.push(place);
     return true;
   }
 
@@ -116,6 +119,7 @@ export class Lives {
   readonly #before = new Map<ReplicaId, Map<GlobalId, Life>>();
   readonly #incarnations = new Map<ReplicaId, string>();
   readonly #listeners = new Set<(event: LifecycleEvent) => void>();
+  #received = 0;
 
   /** The replica's first answer: the same incarnation goes on, another one knows nothing of what was before it. */
   begin(replicaId: ReplicaId, incarnation: string): void {
@@ -144,7 +148,7 @@ export class Lives {
       asOf: r.asOf,
       repeated: this.#before.get(replicaId)?.get(r.id)?.has(r) ?? false,
     };
-    if (life.add(event)) for (const f of [...this.#listeners]) f(event);
+    if (life.add(event, this.#received++)) for (const f of [...this.#listeners]) f(event);
   }
 
   /** The export was dropped. */
@@ -168,9 +172,13 @@ export class Lives {
     return this.#replicas.get(replicaId)?.get(id)?.rollup(workers) ?? NO_LIFE;
   }
 
-  /** Everything reported of living exports so far, in order of arrival per export. */
-  *events(): Iterable<LifecycleEvent> {
-    for (const objects of this.#replicas.values()) for (const life of objects.values()) yield* life.events;
+  /** Everything reported of living exports so far, in order of arrival. */
+  events(): readonly LifecycleEvent[] {
+    const all: { readonly event: LifecycleEvent; readonly place: number }[] = [];
+    for (const objects of this.#replicas.values())
+      for (const life of objects.values())
+        for (const [i, event] of life.events.entries()) all.push({ event, place: life.places[i]! });
+    return all.sort((a, b) => a.place - b.place).map((e) => e.event);
   }
 
   subscribe(listener: (event: LifecycleEvent) => void): () => void {

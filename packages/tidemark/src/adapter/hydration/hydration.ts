@@ -303,7 +303,7 @@ export class Hydration {
     const clusterId = this.#clusterOf.get(id);
     const cluster = clusterId === undefined ? undefined : this.clusters.get(clusterId);
     const object = cluster?.objects.get(id);
-    for (const j of object?.judged ?? this.#forgotten.get(id) ?? []) this.#follow(j, false);
+    for (const j of [...(this.#forgotten.get(id) ?? []), ...(object?.judged ?? [])]) this.#follow(j, false);
     this.#forgotten.delete(id);
     if (cluster !== undefined && object !== undefined) {
       const replicas = cluster.replicas.size === 0 ? [null] : [...cluster.replicas.values()];
@@ -360,8 +360,10 @@ export class Hydration {
     replica: ReplicaFacts,
   ): ReturnType<typeof runningFacts> {
     const facts = runningFacts(instance, exportId, replica);
+    const holder = facts.queue?.longestHolder ?? null;
     return {
       ...facts,
+      queue: facts.queue && { ...facts.queue, longestHolder: holder && this.#world.catalog.objectOf(holder) },
       mayWrite: facts.mayWrite && replaces === null && !this.#world.leadership.heldBack.has(exportId),
       failure: this.#unmaintained.get(id) ?? facts.failure,
     };
