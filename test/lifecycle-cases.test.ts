@@ -410,7 +410,7 @@ test('a replica that is connected again repeats what it told: the listener hears
     lives.forgetReplica(id);
     for (const { objectId, occurredAt, reason, stage, worker, asOf } of told)
       lives.receive(id, {
-        ...{ kind: 'lifecycle', id: objectId, worker, stage, occurredAt, asOf },
+        ...{ kind: 'lifecycle', id: objectId, life: 1, worker, stage, occurredAt, asOf },
         reason: reason as 'commanded' | 'inputs_available' | null,
       });
     await t.advance(10);
