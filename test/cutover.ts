@@ -26,6 +26,7 @@ export interface CutoverReport {
 
 /** The process that another one takes over from stops by itself, with this code. */
 const FENCED = 3;
+const NOT_CAUGHT_UP = '55000';
 const WRITERS = 4;
 
 /** What befalls the leader around a promotion. */
@@ -122,14 +123,18 @@ class World {
     this.#ports = [port, ...this.#ports];
     if (fate === 'promoted twice') promotions.push(promote(server));
     if (fate === 'killed during') await old.kill();
+    if (fate === 'hung' && (await promotions[0]) === 409) {
+      // It stopped in the middle of a transaction, which nobody can end for it.
+      await old.kill();
+      promotions[0] = promote(server);
+    }
     for (const p of promotions) assert.equal(await p, 200, 'the promotion is accepted');
     this.#ports = [port];
     if (fate === 'hung') {
       await sleep(300);
       old.resume();
     }
-    if (!fate.startsWith('killed'))
-      assert.equal(await old.exit(), FENCED, `the old leader stops\n${old.log}`);
+    if (!old.wasKilled) assert.equal(await old.exit(), FENCED, `the old leader stops\n${old.log}`);
     const before = this.all.count;
     while (this.all.count < before + 20) await Promise.race([sleep(5), this.#running]);
     const gapMs = this.all.longestGapMs;
@@ -214,7 +219,8 @@ async function caughtUp(server: ServerProcess, view: string, port: number): Prom
 async function promote(server: ServerProcess): Promise<number> {
   for (let tries = 1; ; tries++) {
     const answer = await fetch(`http://127.0.0.1:${server.http}/api/leader/promote`, { method: 'POST' });
-    if (answer.status !== 409 || tries === 100) return answer.status;
+    const { error } = (await answer.json()) as { error?: { code: string } };
+    if (error?.code !== NOT_CAUGHT_UP || tries === 100) return answer.status;
     await sleep(50);
   }
 }

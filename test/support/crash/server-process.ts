@@ -26,6 +26,7 @@ export class ServerProcess {
   #out = '';
   #log = '';
   #ended = false;
+  wasKilled = false;
 
   /** `more`: arguments that come after, and so before, the usual ones. */
   constructor(dataDir: string, more: readonly string[] = []) {
@@ -100,6 +101,7 @@ export class ServerProcess {
 
   /** `kill -9`. Resolves when the process is gone, and its locks with it. */
   async kill(): Promise<void> {
+    this.wasKilled = true;
     this.#child.kill('SIGKILL');
     await this.#exit;
   }

@@ -2,6 +2,7 @@
  * Brings an environment up from its catalog: objects loaded, shards opened and taken over, clusters started, and every dataflow created
  * anew from a time that what is durable allows.
  */
+import type { ItemEntity } from '../catalog/entities.ts';
 import type { Shard } from '../persist/shard.ts';
 import { SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
 import { bootstrap } from './ddl/clusters.ts';
@@ -16,6 +17,7 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Env
   const env = new Environment(options);
   const { entities, asOf } = await env.open();
   const leads = options.standby === undefined;
+  let left: readonly ItemEntity[] = [];
   env.clusters.startCluster(SYSTEM_CLUSTER.id);
   env.clusters.startReplica(SYSTEM_CLUSTER.id, SYSTEM_REPLICA);
   if (entities.length === 0 && !leads) throw nothingToFollow();
@@ -29,14 +31,14 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Env
     await (leads ? openShards(env) : followShards(env));
     for (const c of env.catalog.all('cluster'))
       if (c.id !== SYSTEM_CLUSTER.id) env.clusters.startCluster(c.id);
-    recreateDataflows(env);
+    left = recreateDataflows(env);
     for (const r of env.catalog.all('replica'))
       if (r.clusterId !== SYSTEM_CLUSTER.id) env.clusters.startReplica(r.clusterId, r);
   }
   followRefreshes(env);
   env.hydration.begin();
   env.startMaintenance();
-  if (!leads) env.follow(new Follower(env, asOf));
+  if (!leads) env.follow(new Follower(env, asOf, left));
   return env;
 }
 

@@ -123,7 +123,13 @@ export class Environment {
       readOnly: standby !== undefined,
       onFenced: options.onFenced,
     });
-    this.collections = new Collections({ clock, logger, generation, leads: standby === undefined });
+    this.collections = new Collections({
+      ...{ clock, logger, generation },
+      leads: standby === undefined,
+      onLeaseLost: (error) => {
+        this.leadership.end('this process slept too long to stand by', error.message, 'start it again');
+      },
+    });
     this.#live = new LiveRows({
       rows: this.#rows,
       timers,

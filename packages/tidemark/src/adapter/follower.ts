@@ -8,8 +8,15 @@ import type { GlobalId } from '../base/ids.ts';
 import { compareIds } from '../base/ids.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import { type EntityChanges, readChanges } from '../catalog/durable-catalog.ts';
-import { type Entity, entityKey, type ItemEntity } from '../catalog/entities.ts';
+import {
+  type ClusterEntity,
+  type Entity,
+  entityKey,
+  type ItemEntity,
+  type ReplicaEntity,
+} from '../catalog/entities.ts';
 import type { Frontier, Timestamp } from '../time/timestamp.ts';
+import { scratch } from './ddl/alter.ts';
 import type { Environment } from './environment.ts';
 import { loadItem } from './items.ts';
 import type { CatalogFollower } from './leadership.ts';
@@ -27,10 +34,11 @@ export class Follower implements CatalogFollower {
   #applied: Timestamp;
   #running: Promise<void> = Promise.resolve();
 
-  /** Everything at and before `asOf` is there already. */
-  constructor(env: Environment, asOf: Timestamp) {
+  /** Everything at and before `asOf` is there already, but for the dataflows of `pending`. */
+  constructor(env: Environment, asOf: Timestamp, pending: readonly ItemEntity[]) {
     this.#env = env;
     this.#applied = asOf + 1;
+    for (const e of pending) this.#pending.set(e.id, e);
   }
 
   start(): void {
@@ -88,7 +96,7 @@ export class Follower implements CatalogFollower {
         if (step === null) return;
         leadership.check();
         for (const change of await readChanges(options.stores.durable, step)) await this.#apply(change);
-        await this.#createPending();
+        await this.createPending();
         this.#applied = step.upper;
         oracle.follow(step.upper - 1);
         this.#wake();
@@ -99,26 +107,54 @@ export class Follower implements CatalogFollower {
     }
   }
 
+  /** One transaction of the leader, as one here: what it says is true at once, and then brought about. */
   async #apply({ remove, put }: EntityChanges): Promise<void> {
     const env = this.#env;
     const kept = new Set(put.map(entityKey));
     const gone = remove.filter((e) => !kept.has(entityKey(e)));
-    const items = put.filter((e) => e.kind === 'item').sort((a, b) => compareIds(a.id, b.id));
+    const before = storedLike(env, put);
+    const old = new Map(before.map((e) => [entityKey(e), e]));
+    const doomed = gone.flatMap((e) =>
+      e.kind === 'cluster' ? [{ id: e.id, replicas: replicasOf(env, e.id) }] : [],
+    );
+    for (const e of put) if (e.kind === 'item') await followShard(env, e);
+    const { items, loaded } = this.#load([...storedLike(env, gone), ...before], put);
     const others = put.filter((e) => e.kind !== 'item');
-    const known = new Map(items.map((e) => [e.id, env.catalog.get('item', e.id)]));
-    const replicas = gone
-      .filter((e) => e.kind === 'cluster')
-      .map((c) => [c.id, replicasOf(env, c.id)] as const);
-    for (const e of items) await followShard(env, e);
-    await env.transact({ remove: [...gone, ...storedLike(env, others)], put: others }, { durable: false });
+    await env.transact(
+      { remove: [...storedLike(env, gone), ...before], put: [...others, ...loaded], items },
+      { durable: false },
+    );
     for (const e of gone) if (e.kind === 'item') this.#drop(e);
     for (const e of gone) if (e.kind === 'replica') await env.clusters.stopReplica(e.id);
-    for (const [id, of] of replicas) await env.clusters.stopCluster(id, of);
-    for (const e of others)
-      if (e.kind === 'cluster' && !env.clusters.instances.has(e.id)) env.clusters.startCluster(e.id);
-    for (const e of others) if (e.kind === 'replica') await startReplica(env, e, remove);
+    for (const c of doomed) await env.clusters.stopCluster(c.id, c.replicas);
+    for (const e of others) if (e.kind === 'cluster') await putCluster(env, e, old.get(entityKey(e)));
+    for (const e of others) if (e.kind === 'replica') await putReplica(env, e, old.get(entityKey(e)));
     if ([...gone, ...others].some((e) => e.kind === 'setting')) env.clusters.hydrationConcurrencyChanged();
-    for (const e of items) await this.#put(e, known.get(e.id));
+    for (const e of loaded) this.#maintain(e, old.get(entityKey(e)));
+  }
+
+  /** What the statements of put items derive to, in a catalog of their time: a name may have gone from one object to another. */
+  #load(
+    remove: readonly Entity[],
+    put: readonly Entity[],
+  ): { readonly items: Map<GlobalId, CatalogItem>; readonly loaded: readonly ItemEntity[] } {
+    const now = scratch(this.#env.catalog);
+    now.apply({ remove, put: put.filter((e) => e.kind !== 'item'), items: new Map() });
+    const items = new Map<GlobalId, CatalogItem>();
+    const loaded = put.filter((e) => e.kind === 'item').sort((a, b) => compareIds(a.id, b.id));
+    for (const e of loaded)
+      try {
+        const item = loadItem(now, e);
+        items.set(e.id, item);
+        now.apply({ remove: [], put: [e], items: new Map([[e.id, item]]) });
+      } catch (error) {
+        if (e.shard !== undefined) this.#env.quarantined.add(e.shard);
+        this.#env.options.logger.error(
+          { id: e.id, sql: e.createSql, error },
+          'an object could not be loaded and is left out',
+        );
+      }
+    return { items, loaded: loaded.filter((e) => items.has(e.id)) };
   }
 
   #drop(e: ItemEntity): void {
@@ -135,31 +171,16 @@ export class Follower implements CatalogFollower {
   }
 
   /** `old`: as it was before; a change of its name alone does not touch what runs. */
-  async #put(e: ItemEntity, old: ItemEntity | undefined): Promise<void> {
-    const env = this.#env;
-    let item: CatalogItem;
-    try {
-      item = loadItem(env.catalog, e);
-    } catch (error) {
-      env.options.logger.error(
-        { id: e.id, sql: e.createSql, error },
-        'an object of the leader could not be loaded',
-      );
-      return;
-    }
-    await env.transact(
-      { remove: storedLike(env, [e]), put: [e], items: new Map([[e.id, item]]) },
-      { durable: false },
-    );
+  #maintain(e: ItemEntity, old: Entity | undefined): void {
     if (e.clusterId === undefined) return;
-    const runs = env.clusters.instance(e.clusterId).hasCollection(env.catalog.exportOf(e.id));
-    const same = old?.shard === e.shard && old?.clusterId === e.clusterId && old?.exportId === e.exportId;
-    if (runs && same) return;
-    if (old !== undefined) this.#dropExport(old);
+    if (old?.kind === 'item') {
+      if (old.shard === e.shard && old.clusterId === e.clusterId && old.exportId === e.exportId) return;
+      this.#dropExport(old);
+    }
     this.#pending.set(e.id, e);
   }
 
-  async #createPending(): Promise<void> {
+  async createPending(): Promise<void> {
     for (const [id, e] of this.#pending)
       try {
         await recreateDataflow(this.#env, e);
@@ -184,12 +205,18 @@ const storedLike = (env: Environment, put: readonly Entity[]): Entity[] =>
 const replicasOf = (env: Environment, clusterId: string) =>
   [...env.catalog.all('replica')].filter((r) => r.clusterId === clusterId);
 
-async function startReplica(
-  env: Environment,
-  e: Extract<Entity, { kind: 'replica' }>,
-  removed: readonly Entity[],
-): Promise<void> {
-  if (removed.some((r) => entityKey(r) === entityKey(e))) await env.clusters.stopReplica(e.id);
+async function putCluster(env: Environment, e: ClusterEntity, old: Entity | undefined): Promise<void> {
+  if (!env.clusters.instances.has(e.id)) env.clusters.startCluster(e.id);
+  else if (
+    old?.kind === 'cluster' &&
+    (old.introspectionIntervalMs !== e.introspectionIntervalMs ||
+      old.introspectionDebugging !== e.introspectionDebugging)
+  )
+    await env.clusters.introspectionChanged(e.id);
+}
+
+async function putReplica(env: Environment, e: ReplicaEntity, old: Entity | undefined): Promise<void> {
+  if (old !== undefined) await env.clusters.stopReplica(e.id);
   env.clusters.startReplica(e.clusterId, e);
 }
 

@@ -22,6 +22,8 @@ export interface CatalogFollower {
   /** Objects that are known and not yet maintained here. */
   readonly pending: ReadonlySet<GlobalId>;
   start(): void;
+  /** Creates what is still to be maintained, as far as that is possible now. */
+  createPending(): Promise<void>;
   /** Resolves once everything before `upper` is applied, or this has ended. */
   reach(upper: Frontier): Promise<void>;
   stop(): Promise<void>;
@@ -80,17 +82,22 @@ export class Leadership {
     });
   }
 
+  /** Another process writes. */
   fenced(detail: string): SqlError {
-    if (this.#error !== undefined) return this.#error;
-    const standby = this.#role !== 'leader';
-    this.#role = 'fenced';
-    this.#error = new SqlError(
-      'admin_shutdown',
-      standby
-        ? 'another process was promoted, and this one cannot stand by any longer'
-        : 'another process has taken over this environment',
-      { detail, hint: standby ? 'start it again, to stand by for the new leader' : 'connect to that one' },
+    if (this.#role === 'leader')
+      return this.end('another process has taken over this environment', detail, 'connect to that one');
+    return this.end(
+      'another process was promoted, and this one cannot stand by any longer',
+      detail,
+      'start it again, to stand by for the new leader',
     );
+  }
+
+  /** This process can go on neither as leader nor standing by: it must stop. The first reason counts. */
+  end(message: string, detail: string, hint: string): SqlError {
+    if (this.#error !== undefined) return this.#error;
+    this.#role = 'fenced';
+    this.#error = new SqlError('admin_shutdown', message, { detail, hint });
     this.#o.onFenced(this.#error);
     return this.#error;
   }

@@ -96,6 +96,7 @@ export function promote(env: Environment, options: { readonly force?: boolean } 
 async function carryOut(env: Environment): Promise<void> {
   const { leadership, options } = env;
   await leadership.confirm();
+  await env.collections.checkLeases();
   await options.standby!.claim();
   leadership.become('promoting');
   try {
@@ -103,9 +104,8 @@ async function carryOut(env: Environment): Promise<void> {
   } catch (error) {
     // The old generation is fenced, or may be: nobody writes until one of them starts anew.
     options.logger.error({ error }, 'a promotion failed halfway');
-    throw leadership.fenced(
-      `a promotion failed halfway: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    const detail = error instanceof Error ? error.message : String(error);
+    throw leadership.end('a promotion failed halfway', detail, 'start this process again, and promote it');
   }
   void afterwards(env, options.logger);
 }
@@ -114,6 +114,9 @@ async function fence(env: Environment): Promise<void> {
   const { catalogShard, collections, leadership, oracle } = env;
   await env.takeOver(catalogShard);
   await env.follower!.reach(catalogShard.upper);
+  await env.follower!.createPending();
+  for (const id of env.follower!.pending)
+    env.hydration.cannotMaintain(id, 'it was not caught up when this process was promoted');
   await env.follower!.stop();
   const sources: ItemEntity[] = [];
   const join: { shard: Shard; store: 'durable' }[] = [{ shard: catalogShard, store: 'durable' }];

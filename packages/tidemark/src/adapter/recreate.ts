@@ -22,9 +22,10 @@ import type { Environment } from './environment.ts';
 
 /**
  * In the order of creation, for an index must be there before what imports it. An index starts no later than any view of its
- * cluster goes on from, a view one step below its durable upper.
+ * cluster goes on from, a view one step below its durable upper. Gives those that cannot be maintained.
  */
-export function recreateDataflows(env: Environment): void {
+export function recreateDataflows(env: Environment): readonly ItemEntity[] {
+  const left: ItemEntity[] = [];
   const entities = [...env.catalog.all('item')]
     .filter((e) => e.clusterId !== undefined && env.catalog.item(e.id) !== undefined)
     .sort((a, b) => compareIds(a.id, b.id));
@@ -41,12 +42,15 @@ export function recreateDataflows(env: Environment): void {
     if (asOf < bounds.since) {
       // Guessing around it would give wrong contents.
       const message = `it goes on from ${asOf}, and its inputs are readable from ${bounds.since}`;
-      env.options.logger.error({ id: e.id, name: e.name }, `an object cannot be maintained: ${message}`);
-      env.hydration.cannotMaintain(e.id, message);
+      const level = env.leadership.mayWrite ? 'error' : 'warn';
+      env.options.logger[level]({ id: e.id, name: e.name }, `an object cannot be maintained: ${message}`);
+      if (env.leadership.mayWrite) env.hydration.cannotMaintain(e.id, message);
+      left.push(e);
       continue;
     }
     create(env, c, { ...description, asOf });
   }
+  return left;
 }
 
 /**

@@ -28,6 +28,7 @@ export function evalContext(env: Environment, s: SessionFacts): EvalContext {
       database: s.names.database,
       schemas: s.names.searchPath.filter((name) => catalog.hasSchema([name], s.names)),
       backendPid: s.sessionId,
+      standsBy: !env.leadership.mayWrite,
       version: `PostgreSQL ${SERVER_VERSION} (Tidemark)`,
       setting: (name) => s.settings.lookup(name),
     },

@@ -97,7 +97,9 @@ class WireSession implements BackendSession {
         code: 'successful_completion',
         message: `database "${startup.database}" does not exist, using "${settings.get('database')}"`,
       });
-    this.parameters = [...settings.reported()];
+    // By it a client that was given several servers finds the one that writes: target_session_attrs=read-write.
+    const standby = env.leadership.mayWrite ? 'off' : 'on';
+    this.parameters = [...settings.reported(), ['in_hot_standby', standby]];
     this.#forget = this.#announce(startup);
   }
 

@@ -59,6 +59,8 @@ export interface SessionFacts {
   /** The schemas of search_path that exist, in order. */
   readonly schemas: readonly string[];
   readonly backendPid: number;
+  /** Another process writes. */
+  readonly standsBy: boolean;
   readonly version: string;
   setting(name: string): string | undefined;
 }

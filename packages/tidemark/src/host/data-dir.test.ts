@@ -5,6 +5,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { SqlError } from '../base/error.ts';
@@ -62,6 +63,22 @@ test('a promotion waits for no lock: what the old writer holds is of a generatio
     'locks of generations that are over are gone',
   );
   for (const dir of [old, other, next]) dir.close();
+  await gone(path);
+});
+
+test('a writer that stopped in the middle of a transaction is named, and the promotion tried again when it is gone', async () => {
+  const path = await temp();
+  const old = await DataDir.open(path);
+  const hanging = new DatabaseSync(join(path, 'consensus.db'));
+  hanging.exec('BEGIN IMMEDIATE');
+  const candidate = await DataDir.open(path, { readOnly: true, busyMs: 20 });
+  await assert.rejects(candidate.promote(), (e: SqlError) =>
+    /held by process \d+ on .* stopped in the middle of a write/.test(e.message),
+  );
+  hanging.close();
+  assert.deepEqual(await candidate.promote(), { generation: 2, start: 1 });
+  old.close();
+  candidate.close();
   await gone(path);
 });
 

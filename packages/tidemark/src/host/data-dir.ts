@@ -25,7 +25,7 @@ import { SqlError } from '../base/error.ts';
 import type { Consensus } from '../persist/consensus.ts';
 import { DiskBlob, syncDirectory } from './disk-blob.ts';
 import { ioError, isMissing } from './io-error.ts';
-import { SqliteConsensus } from './sqlite-consensus.ts';
+import { isBusy, isBusyCode, SqliteConsensus } from './sqlite-consensus.ts';
 
 export const FORMAT_VERSION = 1;
 const FORMAT_LINE = /^tidemark data directory, format (\d+)\n$/;
@@ -40,11 +40,16 @@ export interface Epoch {
   readonly start: number;
 }
 
+/** A process that stands by has other things to do than to wait for a leader that may hang. */
+const STANDBY_BUSY_MS = 2000;
+
 const EPOCH_KEY = 'environment';
 
 export interface DataDirOptions {
   /** Reads only, beside a process that writes: takes no lock and counts no start. */
   readonly readOnly?: boolean;
+  /** How long a read-only opener waits for a transaction of the writer, which may hang. */
+  readonly busyMs?: number;
 }
 
 export class DataDir {
@@ -67,7 +72,9 @@ export class DataDir {
     const readOnly = options.readOnly ?? false;
     if (readOnly) {
       checkFormat(path, await readFormat(path));
-      const consensus = new SqliteConsensus(consensusPath(path));
+      const consensus = new SqliteConsensus(consensusPath(path), {
+        busyMs: options.busyMs ?? STANDBY_BUSY_MS,
+      });
       return new DataDir(path, null, consensus, (await readEpoch(consensus)) ?? { generation: 1, start: 0 });
     }
     await mkdir(path, { recursive: true }).catch((e) => {
@@ -76,6 +83,7 @@ export class DataDir {
     await refuseStrangers(path);
     const lock = await lockCurrent(path);
     try {
+      announce(path);
       await upgrade(path);
       const consensus = new SqliteConsensus(consensusPath(path));
       const epoch = await countStart(consensus);
@@ -121,8 +129,10 @@ export class DataDir {
       });
     } catch (e) {
       lock.release();
-      throw e;
+      throw isBusy(e) ? hangs(this.path) : e;
     }
+    this.consensus.bePatient();
+    announce(this.path);
     this.#lock = lock;
     this.#epoch = next;
     forgetLocks(this.path, next.generation);
@@ -146,6 +156,8 @@ export const partsPath = (path: string): string => join(path, 'parts');
 interface Lock {
   release(): void;
 }
+
+const ownerPath = (path: string): string => join(path, 'owner.json');
 
 const lockPath = (path: string, generation: number): string =>
   join(path, generation === 1 ? 'lock.db' : `lock-${generation}.db`);
@@ -179,6 +191,16 @@ function forgetLocks(path: string, generation: number): void {
     rmSync(lockPath(path, g), { force: true });
 }
 
+/** It stopped while it held the file: SQLite lets nobody write until it goes on or ends. */
+const hangs = (path: string): SqlError =>
+  new SqlError(
+    'object_in_use',
+    `data directory ${path} is held by ${holderOf(path)}, which stopped in the middle of a write`,
+    {
+      hint: 'end that process, and promote this one again',
+    },
+  );
+
 const superseded = (path: string, generation: number): SqlError =>
   new SqlError(
     'object_in_use',
@@ -189,7 +211,6 @@ const superseded = (path: string, generation: number): SqlError =>
   );
 
 function takeLock(path: string, generation: number): Lock {
-  const owner = join(path, 'owner.json');
   let db: DatabaseSync;
   try {
     db = new DatabaseSync(lockPath(path, generation));
@@ -200,30 +221,34 @@ function takeLock(path: string, generation: number): Lock {
     db.exec('PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
   } catch (e) {
     db.close();
-    if (((e as { errcode?: number }).errcode ?? 0) % 256 === SQLITE_BUSY) throw inUse(path, owner);
-    throw ioError(`data directory ${path} could not be locked`, e);
-  }
-  const about = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
-  try {
-    writeFileSync(owner, `${JSON.stringify(about)}\n`);
-  } catch (e) {
-    db.close();
+    if (isBusyCode(e)) throw inUse(path);
     throw ioError(`data directory ${path} could not be locked`, e);
   }
   return { release: () => db.close() };
 }
 
-const SQLITE_BUSY = 5;
-
-function inUse(path: string, owner: string): SqlError {
-  let holder = 'another process';
+/** Says to others who writes here. */
+function announce(path: string): void {
+  const about = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
   try {
-    const { pid, host, since } = JSON.parse(readFileSync(owner, 'utf8')) as Record<string, unknown>;
-    holder = `process ${String(pid)} on ${String(host)}, since ${String(since)}`;
+    writeFileSync(ownerPath(path), `${JSON.stringify(about)}\n`);
+  } catch (e) {
+    throw ioError(`data directory ${path} could not be locked`, e);
+  }
+}
+
+function holderOf(path: string): string {
+  try {
+    const { pid, host, since } = JSON.parse(readFileSync(ownerPath(path), 'utf8')) as Record<string, unknown>;
+    return `process ${String(pid)} on ${String(host)}, since ${String(since)}`;
   } catch {
     // Its owner is just about to write who it is.
+    return 'another process';
   }
-  return new SqlError('object_in_use', `data directory ${path} is in use by ${holder}`, {
+}
+
+function inUse(path: string): SqlError {
+  return new SqlError('object_in_use', `data directory ${path} is in use by ${holderOf(path)}`, {
     hint: 'stop that process first, or use another directory',
   });
 }

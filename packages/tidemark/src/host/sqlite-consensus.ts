@@ -33,10 +33,10 @@ export class SqliteConsensus implements Consensus {
   #waiting: Waiting[] = [];
   #closed = false;
 
-  constructor(path: string) {
+  constructor(path: string, options: { readonly busyMs?: number } = {}) {
     try {
       this.#db = new DatabaseSync(path);
-      this.#db.exec(`PRAGMA busy_timeout = ${BUSY_MS};
+      this.#db.exec(`PRAGMA busy_timeout = ${options.busyMs ?? BUSY_MS};
         PRAGMA journal_mode = WAL;
         PRAGMA synchronous = FULL;
         PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
@@ -60,6 +60,11 @@ export class SqliteConsensus implements Consensus {
     } catch (e) {
       throw sqliteError(`${path} could not be opened`, e);
     }
+  }
+
+  /** Waits as long as a writer does from now on. */
+  bePatient(): void {
+    this.#db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
   }
 
   async head(key: string): Promise<Versioned | null> {
@@ -148,6 +153,15 @@ export class SqliteConsensus implements Consensus {
     this.#db.close();
   }
 }
+
+const SQLITE_BUSY = 5;
+
+/** An error of SQLite that says: another connection is in the middle of a transaction. */
+export const isBusyCode = (error: unknown): boolean =>
+  ((error as { errcode?: number } | undefined)?.errcode ?? 0) % 256 === SQLITE_BUSY;
+
+/** The same of an error that consensus rejected with. */
+export const isBusy = (error: unknown): boolean => error instanceof SqlError && isBusyCode(error.cause);
 
 /** Primary result codes of SQLite that mean more than "input or output failed". */
 const CODES: ReadonlyMap<number, ErrorCode> = new Map([

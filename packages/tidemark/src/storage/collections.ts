@@ -9,6 +9,7 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger } from '../base/clock.ts';
+import { SqlError } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import type { Shard } from '../persist/shard.ts';
 import type { ReadHold } from '../persist/shard-types.ts';
@@ -49,6 +50,8 @@ export interface CollectionsOptions {
   readonly generation: number;
   /** False: another generation writes. */
   readonly leads: boolean;
+  /** Nothing that is read here may be relied on any longer. */
+  readonly onLeaseLost: (error: SqlError) => void;
 }
 
 export class Collections implements ShardCollections {
@@ -57,6 +60,7 @@ export class Collections implements ShardCollections {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #generation: number;
+  readonly #onLeaseLost: (error: SqlError) => void;
   #leads: boolean;
 
   constructor(options: CollectionsOptions) {
@@ -64,6 +68,7 @@ export class Collections implements ShardCollections {
     this.#logger = options.logger;
     this.#generation = options.generation;
     this.#leads = options.leads;
+    this.#onLeaseLost = options.onLeaseLost;
   }
 
   /** Begins to follow a shard under a collection's id. `watch` is the watch of the shard's own store. */
@@ -93,6 +98,27 @@ export class Collections implements ShardCollections {
       .filter((h) => h !== name && (h === HOLD_NAME || h.startsWith(`${HOLD_NAME}-`)));
     for (const h of earlier) await shard.releaseDurable(h);
     return hold;
+  }
+
+  /** Rejects when a lease is gone: its process slept longer than leases last, and what it reads may have been compacted. */
+  async checkLeases(): Promise<void> {
+    if (this.#leads) return;
+    await Promise.all(
+      [...this.#entries.values()].map(async ({ store, shard, durable }) => {
+        if (store === 'memory') return;
+        const { holds } = await shard.refresh();
+        if (!holds.some((h) => h.holdId === durable.holdId)) throw this.#lost(shard);
+      }),
+    );
+  }
+
+  #lost(shard: Shard): SqlError {
+    const error = new SqlError(
+      'object_not_in_prerequisite_state',
+      `the lease on shard ${shard.shardId} has expired`,
+    );
+    this.#onLeaseLost(error);
+    return error;
   }
 
   /** Leases become durable holds, and the holds of generations before this one go. */
@@ -198,7 +224,10 @@ export class Collections implements ShardCollections {
       void e.durable
         .downgrade(since)
         .catch((error: unknown) => {
-          if (this.#entries.has(id)) this.#logger.warn({ id, error }, 'a read hold did not move');
+          if (this.#entries.get(id) !== e) return;
+          this.#logger.warn({ id, error }, 'a read hold did not move');
+          if (!this.#leads && error instanceof SqlError && error.code === 'object_not_in_prerequisite_state')
+            this.#lost(e.shard);
         })
         .finally(() => {
           e.moving = false;

@@ -166,7 +166,7 @@ async function commitNames(env: Environment, changed: Changed): Promise<void> {
 }
 
 /** A catalog of its own to try names in. */
-function scratch(catalog: CatalogState): CatalogState {
+export function scratch(catalog: CatalogState): CatalogState {
   const copy = new CatalogState();
   const entities = [...catalog.entities()];
   const items = new Map(

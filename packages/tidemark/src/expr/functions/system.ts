@@ -51,6 +51,12 @@ const SESSION: readonly (readonly [name: string, returns: Pattern, (c: RowCall) 
     (c) => sessionOf(c.context, 'pg_backend_pid()').backendPid,
     'Number of the session.',
   ],
+  [
+    'pg_is_in_recovery',
+    'bool',
+    (c) => sessionOf(c.context, 'pg_is_in_recovery()').standsBy,
+    'Whether the server stands by for another one, which writes.',
+  ],
 ];
 
 const SYSTEM_SCHEMAS = ['mz_catalog', 'pg_catalog'];
@@ -378,14 +384,6 @@ export const SYSTEM: readonly FunctionDef[] = [
     'text',
     ([n]) => sizePretty(n),
     'Bytes in a readable unit.',
-  ),
-  rowFunction(
-    'pg_is_in_recovery',
-    'pg_is_in_recovery',
-    [],
-    'bool',
-    () => false,
-    'Whether the server is a standby.',
   ),
   rowFunction('pg_my_temp_schema', 'pg_my_temp_schema', [], 'oid', () => 0, 'OID of the temporary schema.'),
   rowFunction(
