@@ -180,7 +180,6 @@ const UNSUPPORTED: readonly Case[] = [
   ['copy t to stdout', '0A000', /COPY/],
   ['copy t from stdin', '0A000', /COPY/],
   ["copy t from '/nowhere'", '0A000', /COPY/],
-  ['create sink s from mv into metrics', '0A000', /CREATE SINK/],
   ["create cluster x (size 'scale=2,workers=1')", '0A000', /scale/],
   ['alter table t owner to ada', '0A000', /OWNER/],
   ["alter system set timezone = 'UTC'", '0A000', /ALTER SYSTEM/],

@@ -10,6 +10,7 @@ import {
   type IndexItem,
   isRelation,
   type RelationItem,
+  type SinkItem,
 } from '../catalog/catalog-reader.ts';
 import type { DataflowDescription, IndexImport, ShardImport } from '../compute/protocol.ts';
 import type { ComputeInstance } from '../controller/instance.ts';
@@ -180,6 +181,28 @@ export function viewDataflow(
     until: EMPTY,
     // A replacement holds back until it is applied.
     mayWrite: view.replaces === undefined,
+  };
+}
+
+/** A sink that makes nothing durable; what it reads is built where it is a view. */
+export function sinkDataflow(
+  c: DataflowContext,
+  sink: SinkItem,
+  source: { readonly mir: Mir | null },
+): Omit<DataflowDescription, 'asOf'> {
+  const from = relation(c.catalog, sink.from);
+  const [index] = liveIndexes(c, from.id);
+  const built = source.mir === null || index !== undefined ? null : buildPlan(c, source.mir);
+  const imports = built ?? importsOf(c, [from.id], index === undefined ? [] : [index.id]);
+  return {
+    name: `sink ${sink.name.item}`,
+    shardImports: imports.shardImports,
+    indexImports: imports.indexImports,
+    objects: built === null ? [] : [{ id: from.id, plan: built.root }],
+    indexExports: [],
+    sinkExports: [{ kind: sink.into, id: sink.id, fromId: from.id, desc: from.desc }],
+    until: EMPTY,
+    mayWrite: true,
   };
 }
 

@@ -63,7 +63,7 @@ export function itemOf(plan: CreatePlan, entity: ItemEntity): CatalogItem {
     case 'createIndex':
       return { ...base, kind: 'index', on: plan.on, cluster: plan.cluster, keys: plan.keys };
     case 'createSink':
-      throw unsupported('CREATE SINK');
+      return { ...base, kind: 'sink', into: plan.into, from: plan.from, cluster: plan.cluster };
     case 'createConnection':
       throw unsupported('CREATE CONNECTION');
     case 'createSecret':

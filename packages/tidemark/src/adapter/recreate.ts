@@ -15,6 +15,7 @@ import {
   indexDataflow,
   newAsOf,
   scheduled,
+  sinkDataflow,
   viewDataflow,
 } from './dataflows.ts';
 import { dataflowContext, maintainedPlan, viewMir } from './ddl/create.ts';
@@ -36,7 +37,7 @@ export function recreateDataflows(env: Environment): readonly ItemEntity[] {
     const bounds = boundsOf(c, description);
     const newest = newAsOf(bounds, env.oracle.readTime);
     const asOf =
-      description.sinkExports.length > 0
+      env.catalog.item(e.id)?.kind === 'materialized-view'
         ? continuation(env, e, newest)
         : Math.max(bounds.since, Math.min(newest, earliestView(env, e, newest)));
     if (asOf < bounds.since) {
@@ -62,7 +63,7 @@ export async function recreateDataflow(env: Environment, e: ItemEntity): Promise
   const first = planObject(env, e, context);
   if (first === null) return;
   const newest = newAsOf(boundsOf(context, first), env.oracle.readTime);
-  if (first.sinkExports.length === 0) {
+  if (env.catalog.item(e.id)?.kind !== 'materialized-view') {
     create(env, context, { ...first, asOf: newest });
     return;
   }
@@ -82,7 +83,8 @@ export async function recreateDataflow(env: Environment, e: ItemEntity): Promise
 function create(env: Environment, c: DataflowContext, d: DataflowDescription): void {
   const { leadership } = env;
   if (d.mayWrite && !leadership.mayWrite)
-    for (const s of d.sinkExports) leadership.heldBack.set(s.id, c.clusterId);
+    for (const s of d.sinkExports)
+      if (s.kind === 'materialized-view') leadership.heldBack.set(s.id, c.clusterId);
   c.instance.createDataflow({ ...d, mayWrite: d.mayWrite && leadership.mayWrite });
 }
 
@@ -96,6 +98,10 @@ function planObject(
     const on = env.catalog.item(item.on) as RelationItem;
     return indexDataflow(c, item, { mir: viewMir(env, on, e.clusterId!) });
   }
+  if (item.kind === 'sink')
+    return sinkDataflow(c, item, {
+      mir: viewMir(env, env.catalog.item(item.from) as RelationItem, e.clusterId!),
+    });
   const view = item as RelationItem;
   const output = outputOf(env, e);
   // A sealed output is complete for ever.

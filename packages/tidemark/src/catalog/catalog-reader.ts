@@ -60,6 +60,7 @@ export interface IndexItem extends ItemBase {
 
 export interface SinkItem extends ItemBase {
   readonly kind: 'sink';
+  readonly into: 'metrics';
   readonly from: GlobalId;
   readonly cluster: ClusterId;
 }

@@ -14,6 +14,7 @@ import type { EvalContext } from '../expr/functions.ts';
 import { ComputeLog, EventClock, type LogUpdates } from '../introspection/compute-log.ts';
 import type { InstallReason } from '../introspection/lifecycle.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
+import { MetricsRegistry } from '../introspection/metrics-registry.ts';
 import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import { ArrangementBytes } from './arrangement-bytes.ts';
 import { ClosedLives } from './closed-lives.ts';
@@ -74,6 +75,8 @@ const EVAL_CONTEXT: EvalContext = { timeZone: 'UTC' };
 const RETRY_MS = 1000;
 
 export class ComputeWorker {
+  /** What this worker counts, and what metric sinks keep here. */
+  readonly metrics: MetricsRegistry;
   /** What its arrangements occupy, by dataflow. */
   readonly bytes: ArrangementBytes = new ArrangementBytes();
   readonly #o: ComputeWorkerOptions;
@@ -99,6 +102,7 @@ export class ComputeWorker {
   constructor(options: ComputeWorkerOptions) {
     this.#o = options;
     this.#clock = new EventClock(options.clock);
+    this.metrics = new MetricsRegistry({ worker: `${options.index}` });
     this.#worker = new Worker({
       index: options.index,
       peers: options.peers,
@@ -286,6 +290,7 @@ export class ComputeWorker {
       shards: this.#o.shards,
       watch: this.#o.watch,
       generation: this.#generation,
+      metrics: this.metrics,
       evalContext: EVAL_CONTEXT,
       collection: (id) => {
         const c = this.#collections.get(id);

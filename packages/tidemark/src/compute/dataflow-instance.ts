@@ -14,6 +14,7 @@ import type { Stream } from '../dataflow/ports.ts';
 import type { Worker } from '../dataflow/worker.ts';
 import type { EvalContext } from '../expr/functions.ts';
 import type { StartReason } from '../introspection/lifecycle.ts';
+import type { MetricsRegistry } from '../introspection/metrics-registry.ts';
 import { type Arranged, arrange } from '../operators/arrange.ts';
 import { asRows } from '../operators/as-rows.ts';
 import { importFrozen, importTrace } from '../operators/import.ts';
@@ -44,6 +45,7 @@ export interface DataflowOptions {
   readonly shards: ShardAccess;
   readonly watch: (shardId: string, onUpper: (upper: Frontier) => void) => () => void;
   readonly generation: number;
+  readonly metrics: MetricsRegistry;
   readonly evalContext: EvalContext;
   /** An index that lives on this worker. */
   readonly collection: (id: GlobalId) => Collection;

@@ -69,8 +69,11 @@ export interface MaterializedViewSink extends SinkOf<'materialized-view'> {
   readonly refresh?: RefreshSchedule;
 }
 
+/** Columns name, labels, value, type, help; the owner's metrics take the rows in. */
+export type MetricSink = SinkOf<'metrics'>;
+
 /** One arm a sink; the table in `sink/sinks` builds each on a worker. */
-export type SinkExport = MaterializedViewSink;
+export type SinkExport = MaterializedViewSink | MetricSink;
 
 export interface DataflowDescription {
   readonly name: string;

@@ -18,7 +18,11 @@ interface Export {
 
 export const exportsOf = (d: DataflowDescription): Export[] => [
   ...d.indexExports.map(({ id }) => ({ id, kind: 'index', outputId: id }) as const),
-  ...d.sinkExports.map((s) => ({ id: s.id, kind: s.kind, outputId: s.outputId })),
+  ...d.sinkExports.map((s) => ({
+    id: s.id,
+    kind: s.kind,
+    outputId: s.kind === 'materialized-view' ? s.outputId : s.id,
+  })),
 ];
 
 export const exportIds = (d: DataflowDescription): GlobalId[] => exportsOf(d).map((e) => e.id);

@@ -7,6 +7,7 @@ import { ComputeWorker } from '../compute/compute-worker.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import type { MeshMessage } from '../dataflow/mesh.ts';
 import type { LogUpdates } from '../introspection/compute-log.ts';
+import type { MetricsRegistry } from '../introspection/metrics-registry.ts';
 import { inMemory, type StoreSet, shardAccess, watchUpper } from './shard-access.ts';
 
 export interface InProcessReplicaOptions {
@@ -138,6 +139,11 @@ export class InProcessReplica implements ReplicaConnection {
 
   async close(): Promise<void> {
     if (!this.#closed) this.#end();
+  }
+
+  /** What each worker counts and what metric sinks keep. */
+  get metrics(): readonly MetricsRegistry[] {
+    return this.#workers.map((w) => w.metrics);
   }
 
   /** For tests: what lives on each worker. */

@@ -408,6 +408,17 @@ export class TestEnvironment {
     this.#replicas.get(this.replicaOf(cluster).id)!.replica.send(command);
   }
 
+  /** Samples of the replica's registries as text, `name{label=value,…} number`. */
+  metrics(cluster?: string): readonly string[] {
+    const { replica } = this.#replicas.get(this.replicaOf(cluster).id)!;
+    return replica.metrics.flatMap((registry) =>
+      Array.from(registry.samples(), (s) => {
+        const labels = s.labels.map(([name, value]) => `${name}=${value}`);
+        return `${s.name}{${labels.join()}} ${s.value}`;
+      }),
+    );
+  }
+
   // ---- What is left
 
   #living(): unknown {

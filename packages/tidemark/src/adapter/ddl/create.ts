@@ -9,9 +9,16 @@ import type { Shard } from '../../persist/shard.ts';
 import type { Mir } from '../../plan/mir.ts';
 import { planQuery, type QueryPlan } from '../../plan/plan-query.ts';
 import type { CreatePlan } from '../../plan/statement/plan.ts';
-import { kindOf, type RelationDesc } from '../../repr/types.ts';
+import { kindOf, type RelationDesc, type TypeName } from '../../repr/types.ts';
 import type { Hold } from '../../time/hold-set.ts';
-import { boundsOf, type DataflowContext, indexDataflow, indexedOn, newAsOf } from '../dataflows.ts';
+import {
+  boundsOf,
+  type DataflowContext,
+  indexDataflow,
+  indexedOn,
+  newAsOf,
+  sinkDataflow,
+} from '../dataflows.ts';
 import type { Environment } from '../environment.ts';
 import { itemOf, storedContext } from '../items.ts';
 import { loadSource } from '../sources.ts';
@@ -203,7 +210,51 @@ export async function createIndex(
   const n = newItem(env, plan, { clusterId: plan.cluster });
   if (n.item.kind !== 'index') throw new SqlError('internal_error', 'CREATE INDEX makes an index');
   const c = dataflowContext(env, plan.cluster);
-  const d = indexDataflow(c, n.item, { mir: viewMir(env, on, plan.cluster) });
+  await commitDataflow(env, n, indexDataflow(c, n.item, { mir: viewMir(env, on, plan.cluster) }));
+}
+
+/** The columns of a metric: any whole or real number is a value. */
+const METRIC_COLUMNS: Readonly<Record<string, readonly TypeName[]>> = {
+  name: ['text'],
+  labels: ['jsonb'],
+  value: ['float8', 'float4', 'numeric', 'int2', 'int4', 'int8', 'uint2', 'uint4', 'uint8'],
+  type: ['text'],
+  help: ['text'],
+};
+
+export async function createSink(
+  env: Environment,
+  plan: Extract<CreatePlan, { kind: 'createSink' }>,
+  notify: Notify,
+): Promise<void> {
+  onlyOptions(plan.options, [], 'a sink');
+  onlyOptions(plan.intoOptions, [], 'METRICS');
+  const from = env.catalog.item(plan.from) as RelationItem;
+  if (from.kind === 'log')
+    throw unsupported(`a sink from log relation "${from.name.item}"`, {
+      detail: 'every replica has its own rows',
+    });
+  for (const [name, types] of Object.entries(METRIC_COLUMNS)) {
+    const column = from.desc.columns.find((c) => c.name === name);
+    if (column !== undefined && types.includes(column.type.name)) continue;
+    throw new SqlError('invalid_parameter_value', `"${from.name.item}" cannot be a set of metrics`, {
+      detail: `it needs a column "${name}" of type ${types.join(' or ')}`,
+    });
+  }
+  if (!isNew(env, plan, notify)) return;
+  const n = newItem(env, plan, { clusterId: plan.cluster });
+  if (n.item.kind !== 'sink') throw new SqlError('internal_error', 'CREATE SINK makes a sink');
+  const c = dataflowContext(env, plan.cluster);
+  await commitDataflow(env, n, sinkDataflow(c, n.item, { mir: viewMir(env, from, plan.cluster) }));
+}
+
+/** An object whose output is not durable: it begins at the newest time that what it reads is complete at. */
+async function commitDataflow(
+  env: Environment,
+  n: NewItem,
+  d: Omit<DataflowDescription, 'asOf'>,
+): Promise<void> {
+  const c = dataflowContext(env, n.entity.clusterId!);
   const asOf = newAsOf(boundsOf(c, d), env.oracle.readTime);
   const holds = holdImports(c, d, asOf);
   try {

@@ -40,6 +40,7 @@ function collect(env: Environment, o: ObjectRef, plan: DropPlan, database: strin
     case 'materialized view':
     case 'index':
     case 'source':
+    case 'sink':
       dropItem(env, o.id as GlobalId, plan, doomed);
       return;
     case 'schema':

@@ -6,7 +6,7 @@ import { alterNames } from './alter.ts';
 import { alterCluster } from './alter-cluster.ts';
 import { alterSystem } from './alter-system.ts';
 import { comment, createCluster, createClusterReplica, createDatabase, createSchema } from './clusters.ts';
-import { createIndex, createSource, createTable, createView, type Notify } from './create.ts';
+import { createIndex, createSink, createSource, createTable, createView, type Notify } from './create.ts';
 import { drop } from './drop.ts';
 import { applyReplacement, createMaterializedView } from './materialized-view.ts';
 
@@ -68,7 +68,8 @@ async function run(env: Environment, plan: DdlPlan, database: string, notify: No
       await alterSystem(env, plan);
       return 'ALTER SYSTEM';
     case 'createSink':
-      throw unsupported('CREATE SINK');
+      await createSink(env, plan, notify);
+      return 'CREATE SINK';
     case 'createConnection':
       throw unsupported('CREATE CONNECTION');
     case 'createSecret':

@@ -222,7 +222,8 @@ export class Hydration {
 
   #track(e: ItemEntity): void {
     const item = this.#world.catalog.item(e.id);
-    if ((item?.kind !== 'index' && item?.kind !== 'materialized-view') || e.clusterId === undefined) return;
+    if (item?.kind !== 'index' && item?.kind !== 'materialized-view' && item?.kind !== 'sink') return;
+    if (e.clusterId === undefined) return;
     const exportId = e.exportId ?? e.id;
     const c = this.#cluster(e.clusterId);
     if (c.objects.get(e.id)?.exportId !== exportId) {

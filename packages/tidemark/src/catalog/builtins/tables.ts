@@ -142,6 +142,18 @@ export const BUILTIN_TABLES = [
     },
   }),
   table({
+    name: 'mz_sinks',
+    number: 1061,
+    oid: 21061,
+    doc: 'sinks',
+    columns: columns(...OBJECT_COLUMNS, 'type text | metrics', 'cluster_id text', 'create_sql text'),
+    key: ['id'],
+    rows: {
+      item: (l) =>
+        l.item.kind === 'sink' ? [[...base(l), l.item.into, l.item.cluster, l.item.createSql]] : [],
+    },
+  }),
+  table({
     name: 'mz_indexes',
     number: 1009,
     oid: 21009,

@@ -30,7 +30,8 @@ export const MZ_VIEWS: readonly BuiltinView[] = [
       SELECT id, oid, schema_id, name, type, cluster_id FROM mz_catalog.mz_relations
       UNION ALL
       SELECT i.id, i.oid, r.schema_id, i.name, 'index', i.cluster_id
-      FROM mz_catalog.mz_indexes i JOIN mz_catalog.mz_relations r ON i.on_id = r.id`,
+      FROM mz_catalog.mz_indexes i JOIN mz_catalog.mz_relations r ON i.on_id = r.id
+      UNION ALL SELECT id, oid, schema_id, name, 'sink', cluster_id FROM mz_catalog.mz_sinks`,
   }),
   view({
     schema: 'mz_internal',
@@ -42,7 +43,8 @@ export const MZ_VIEWS: readonly BuiltinView[] = [
     sql: `
       SELECT d.object_id, d.referenced_object_id AS dependency_id
       FROM mz_internal.mz_object_dependencies d
-      WHERE d.object_id IN (SELECT id FROM mz_catalog.mz_materialized_views UNION ALL SELECT id FROM mz_catalog.mz_indexes)`,
+      WHERE d.object_id IN (SELECT id FROM mz_catalog.mz_materialized_views UNION ALL SELECT id FROM mz_catalog.mz_indexes
+        UNION ALL SELECT id FROM mz_catalog.mz_sinks)`,
   }),
   view({
     schema: 'mz_catalog',

@@ -78,7 +78,8 @@ export const PG_VIEWS: readonly BuiltinView[] = [
         NULL::text AS relpartbound
       FROM mz_catalog.mz_objects o
       JOIN mz_catalog.mz_schemas s ON o.schema_id = s.id
-      LEFT JOIN (SELECT id, count(*) AS natts FROM mz_catalog.mz_columns GROUP BY id) n ON n.id = o.id`,
+      LEFT JOIN (SELECT id, count(*) AS natts FROM mz_catalog.mz_columns GROUP BY id) n ON n.id = o.id
+      WHERE o.type <> 'sink'`,
   }),
   view({
     schema: 'pg_catalog',

@@ -3,6 +3,7 @@
  * is an arm of `SinkExport`, a builder in a file of its own, and a line of the table in `sinks.ts`.
  */
 import type { Scope } from '../../dataflow/builder.ts';
+import type { MetricsRegistry } from '../../introspection/metrics-registry.ts';
 import type { OksErrs } from '../../operators/state/stateful-operator.ts';
 import type { Frontier } from '../../time/timestamp.ts';
 import type { SinkExport } from '../protocol.ts';
@@ -34,6 +35,7 @@ export interface SinkContext {
   readonly shards: ShardAccess;
   readonly watch: (shardId: string, onUpper: (upper: Frontier) => void) => () => void;
   readonly generation: number;
+  readonly metrics: MetricsRegistry;
   readonly mayWrite: boolean;
   /** A frontier moved outside the dataflow: report. */
   readonly onChange: () => void;

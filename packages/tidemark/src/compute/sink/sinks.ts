@@ -3,10 +3,12 @@ import type { Scope } from '../../dataflow/builder.ts';
 import type { OksErrs } from '../../operators/state/stateful-operator.ts';
 import type { SinkExport } from '../protocol.ts';
 import { viewSink } from './materialized-view.ts';
+import { metricSink } from './metrics.ts';
 import type { BuildSink, Sink, SinkContext } from './sink.ts';
 
 const SINKS = {
   'materialized-view': viewSink,
+  metrics: metricSink,
 } satisfies { readonly [K in SinkExport['kind']]: BuildSink<Extract<SinkExport, { kind: K }>> };
 
 export function buildSink(scope: Scope, desired: OksErrs, sink: SinkExport, context: SinkContext): Sink {

@@ -363,6 +363,8 @@ export function planCreateSink(s: Of<'createSink'>, context: StatementContext): 
     throw new SqlError('wrong_object_type', `"${from.name.item}" is not a relation`, {
       position: s.from.pos + 1,
     });
+  const cluster = clusterNamed(context, s.cluster);
+  const clusterName = context.catalog.clusterById(cluster)?.name;
   return {
     kind: 'createSink',
     name,
@@ -370,12 +372,13 @@ export function planCreateSink(s: Of<'createSink'>, context: StatementContext): 
     createSql: printStatement({
       ...s,
       name: qualifiedIdents(name, s.name.pos),
+      cluster: clusterName === undefined ? s.cluster : { name: clusterName, pos: s.pos },
       from: qualifiedIdents(from.name, s.from.pos),
       ifNotExists: false,
     }),
     dependsOn: [from.id],
     from: from.id,
-    cluster: clusterNamed(context, s.cluster),
+    cluster,
     into: 'metrics',
     intoOptions: readOptions(s.into.options),
     options: readOptions(s.options),

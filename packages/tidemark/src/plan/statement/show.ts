@@ -39,7 +39,8 @@ const TEMPLATES: Readonly<Record<ShowObjectsType, ((s: Scope) => string) | undef
     `SELECT i.name, o.name AS on, c.name AS cluster, (SELECT array_agg(coalesce(m.name, '(expression)') ORDER BY k.index_position) FROM mz_catalog.mz_index_columns k LEFT JOIN mz_catalog.mz_columns m ON m.id = i.on_id AND m.position = k.on_position WHERE k.index_id = i.id) AS key, ${COMMENT('i.id')} FROM mz_catalog.mz_indexes i JOIN mz_catalog.mz_relations o ON i.on_id = o.id ${IN_SCHEMA} JOIN mz_catalog.mz_clusters c ON i.cluster_id = c.id WHERE ${s.on === undefined ? s.schema : `i.on_id = ${s.on}`} AND ${s.cluster}`,
   sources: (s) =>
     `SELECT o.name, o.type, ${COMMENT('o.id')} FROM mz_catalog.mz_sources o ${IN_SCHEMA} WHERE ${s.schema}`,
-  sinks: undefined,
+  sinks: (s) =>
+    `SELECT o.name, o.type, c.name AS cluster, ${COMMENT('o.id')} FROM mz_catalog.mz_sinks o ${IN_SCHEMA} ${ON_CLUSTER} WHERE ${s.schema} AND ${s.cluster}`,
   schemas: () =>
     `SELECT s.name, ${COMMENT('s.id')} FROM mz_catalog.mz_schemas s LEFT JOIN mz_catalog.mz_databases d ON s.database_id = d.id WHERE d.name IS NULL OR d.name = current_database()`,
   databases: () => `SELECT d.name, ${COMMENT('d.id')} FROM mz_catalog.mz_databases d`,
