@@ -100,6 +100,7 @@ export function outcomesOf(r: Reconciliation<Running>): ReconciliationOutcomes {
 /** Whether a sink's results go where they are kept, and not to whoever is connected. */
 const OUTLIVES_CONNECTION = {
   'materialized-view': true,
+  metrics: true,
 } as const satisfies Record<DataflowDescription['sinkExports'][number]['kind'], boolean>;
 
 function exportsOf(d: DataflowDescription): GlobalId[] {
