@@ -206,6 +206,24 @@ export function sinkDataflow(
   };
 }
 
+/** A SUBSCRIBE: its changes, told as they come. */
+export function subscribeDataflow(
+  id: GlobalId,
+  plan: BuiltPlan,
+  o: { readonly desc: RelationDesc; readonly withSnapshot: boolean; readonly upTo: Frontier },
+): Omit<DataflowDescription, 'asOf'> {
+  return {
+    name: `subscribe ${id}`,
+    shardImports: plan.shardImports,
+    indexImports: plan.indexImports,
+    objects: [{ id, plan: plan.root }],
+    indexExports: [],
+    sinkExports: [{ kind: 'subscribe', id, fromId: id, ...o }],
+    until: o.upTo,
+    mayWrite: true,
+  };
+}
+
 /** A one-off query: its result, arranged by the whole row, to be peeked once. */
 export function transientDataflow(
   id: GlobalId,

@@ -27,6 +27,17 @@ export function findPrepared(all: ReadonlyMap<string, PreparedStatement>, name: 
   return p;
 }
 
+/** Undefined: all. Gives the command's tag. */
+export function deallocate(all: Map<string, PreparedStatement>, name: string | undefined): string {
+  if (name === undefined) {
+    all.clear();
+    return 'DEALLOCATE ALL';
+  }
+  findPrepared(all, name);
+  all.delete(name);
+  return 'DEALLOCATE';
+}
+
 /** What EXECUTE gives its statement. */
 export function argumentValues(
   plan: Extract<Plan, { kind: 'execute' }>,
@@ -47,11 +58,13 @@ export function argumentValues(
 /** The catalog may have changed since a statement was described. */
 export function refuseChange(described: RelationDesc | undefined, plan: Plan | undefined): void {
   const now =
-    plan?.kind === 'select'
-      ? plan.query.desc
-      : plan?.kind === 'insert' || plan?.kind === 'update' || plan?.kind === 'delete'
-        ? plan.returning?.desc
-        : undefined;
+    plan?.kind === 'subscribe'
+      ? plan.desc
+      : plan?.kind === 'select'
+        ? plan.query.desc
+        : plan?.kind === 'insert' || plan?.kind === 'update' || plan?.kind === 'delete'
+          ? plan.returning?.desc
+          : undefined;
   if (described === undefined || now === undefined) return;
   const same =
     now.columns.length === described.columns.length &&

@@ -99,7 +99,7 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
   if (plan.mir.op === 'Constant') return { rows: constantRows(plan), desc, times: null };
   loadSource.refuseUnreadable(env, plan.reads);
   refuseFailed(env, plan.reads);
-  const c = contextFor(env, plan, options);
+  const c = clusterOf(env, plan, options);
   if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
   const mir = options.times === undefined ? withCatalogRows(env, c, plan.mir) : plan.mir;
   if (mir.op === 'Constant') return { rows: constantRows({ ...plan, mir }), desc, times: null };
@@ -131,7 +131,7 @@ async function confirm(env: Environment, c: DataflowContext, plan: QueryPlan): P
 }
 
 /** A view that will not go on, on whatever cluster: who reads its shard would wait for ever. */
-function refuseFailed(env: Environment, reads: readonly GlobalId[]): void {
+export function refuseFailed(env: Environment, reads: readonly GlobalId[]): void {
   for (const id of reads) {
     const item = env.catalog.item(id);
     if (item?.kind !== 'materialized-view') continue;
@@ -182,7 +182,11 @@ function constantRows(plan: Pick<QueryPlan, 'mir' | 'finishing'>): Batch {
 }
 
 /** What is asked of the catalog alone is answered by the system cluster, whatever the session's is. */
-function contextFor(env: Environment, plan: QueryPlan, options: QueryOptions): DataflowContext {
+export function clusterOf(
+  env: Environment,
+  plan: QueryPlan,
+  options: Pick<QueryOptions, 'clusterId' | 'clusterName'>,
+): DataflowContext {
   const system = plan.reads.every((id) => env.catalog.item(id)?.kind === 'builtin-table');
   if (system) return dataflowContext(env, SYSTEM_CLUSTER.id);
   if (options.clusterId === undefined)

@@ -7,23 +7,33 @@ import type { NameContext } from '../catalog/catalog-reader.ts';
 import { durationMs } from '../catalog/settings.ts';
 import type { EvalContext } from '../expr/functions.ts';
 import type { QueryPlan } from '../plan/plan-query.ts';
-import type { SelectPlan } from '../plan/statement/plan.ts';
-import { describeStatement, type Plan, planStatement, type StatementContext } from '../plan/statement.ts';
+import type { SelectPlan, SubscribePlan } from '../plan/statement/plan.ts';
+import { type Plan, planStatement, type StatementContext } from '../plan/statement.ts';
 import type { Datum, RelationDesc, SqlType } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
 import { lowerCatalogCalls } from './catalog-functions.ts';
 import { Cursors } from './cursors.ts';
 import { dataflowContext } from './ddl/create.ts';
 import { executeDdl } from './ddl/execute.ts';
+import { describe } from './describe.ts';
 import type { Environment } from './environment.ts';
 import { readableViews, wantedReplica } from './log-times.ts';
-import { argumentValues, findPrepared, type PreparedStatement, refuseChange } from './prepared.ts';
+import {
+  argumentValues,
+  deallocate,
+  findPrepared,
+  type PreparedStatement,
+  refuseChange,
+} from './prepared.ts';
 import { type QueryResult, type ReadTimes, runQuery } from './query.ts';
-import { type Result, SHOW_CREATE, showResult, textBatch, textDesc, textRows } from './results.ts';
+import { cancellable, type Result, type RowStream, SHOW_CREATE, textBatch, textRows } from './results.ts';
+import { RunningStatements } from './running-statements.ts';
 import { evalContext } from './session-facts.ts';
-import { type SettingPlan, setModes, settingStatement } from './setting-statements.ts';
+import { type SettingPlan, settingStatement } from './setting-statements.ts';
 import { Settings } from './settings.ts';
+import { startSubscribe, streamResult } from './subscribe.ts';
 import { addWrite, fixTimes, flush, newTransaction, release, type Transaction } from './transaction.ts';
+import { type TransactionPlan, transactionStatement } from './transaction-statements.ts';
 import { planWrite, readsBeforeWriting, type WriteResult, written } from './write.ts';
 
 export type TransactionStatus = 'idle' | 'open' | 'failed';
@@ -45,7 +55,7 @@ export class Session {
   readonly #env: Environment;
   readonly #cursors = new Cursors();
   #transaction: Transaction | null = null;
-  #running: AbortController | null = null;
+  readonly #running = new RunningStatements();
 
   constructor(options: SessionOptions) {
     this.#o = options;
@@ -114,33 +124,14 @@ export class Session {
     if (name !== '' && this.prepared.has(name))
       throw new SqlError('duplicate_prepared_statement', `prepared statement "${name}" already exists`);
     this.#refuseInFailed(statement);
-    const { paramTypes: types, result } = this.#describe(statement, paramTypes);
+    const { paramTypes: types, result } = describe(statement, paramTypes, {
+      cursors: this.#cursors,
+      prepared: this.prepared,
+      planned: (s, more, by) => this.#planned(s, more, by),
+    });
     const p: PreparedStatement = { statement, paramTypes: types, result };
     this.prepared.set(name, p);
     return p;
-  }
-
-  #describe(
-    statement: Statement,
-    paramTypes: readonly (SqlType | undefined)[],
-  ): { paramTypes: readonly SqlType[]; result: RelationDesc | undefined } {
-    const { paramTypes: types, result } = this.#planned(
-      statement,
-      { paramTypes, describe: true },
-      describeStatement,
-    );
-    return { paramTypes: types, result: result ?? this.#shownResult(statement) };
-  }
-
-  /** Rows whose shape the planner does not know. */
-  #shownResult(s: Statement): RelationDesc | undefined {
-    if (s.kind === 'fetch') return this.#cursors.find(s.cursor.name).desc;
-    if (s.kind === 'execute') return this.find(s.name.name).result;
-    if (s.kind === 'explainPlan' || s.kind === 'explainAnalyze') {
-      const plan = planStatement(s, this.#context({ describe: true }));
-      return plan?.kind === 'explain' ? textDesc(plan.column) : undefined;
-    }
-    return showResult(s);
   }
 
   find(name: string): PreparedStatement {
@@ -157,15 +148,10 @@ export class Session {
     options: { readonly more?: boolean; readonly described?: RelationDesc | undefined } = {},
   ): Promise<Result> {
     this.#refuseInFailed(statement);
-    const abort = new AbortController();
-    this.#running = abort;
     const timeout = durationMs('statement_timeout', this.settings.get('statement_timeout'));
-    const cancelTimer =
-      timeout === 0
-        ? undefined
-        : this.#env.options.timers.after(timeout, () =>
-            abort.abort(new SqlError('query_canceled', 'canceling statement due to statement timeout')),
-          );
+    const running = this.#running.begin(this.#env.options.timers, timeout);
+    const { signal } = running;
+    let streams = false;
     try {
       if (this.#transaction === null) this.#begin(false);
       const more = params === undefined ? {} : { paramTypes: params.types, paramValues: params.values };
@@ -177,15 +163,16 @@ export class Session {
         await this.#commit();
         this.#begin(false);
       }
-      const result = await this.#run(plan, statement, more, abort.signal);
+      const result = await this.#run(plan, statement, more, signal);
       if (this.#implicit && !(joins && options.more === true)) await this.#commit();
-      return result;
+      if (result.kind !== 'stream') return result;
+      streams = true;
+      return { ...result, rows: cancellable(result.rows, signal, running.end) };
     } catch (error) {
       if (this.#implicit) this.#rollback();
-      throw abort.signal.reason instanceof SqlError ? abort.signal.reason : error;
+      throw signal.reason instanceof SqlError ? signal.reason : error;
     } finally {
-      cancelTimer?.();
-      this.#running = null;
+      if (!streams) running.end();
     }
   }
 
@@ -195,7 +182,7 @@ export class Session {
   }
 
   cancel(): void {
-    this.#running?.abort(new SqlError('query_canceled', 'canceling statement due to user request'));
+    this.#running.cancel();
   }
 
   /** An error was reported: an open block fails. */
@@ -250,6 +237,8 @@ export class Session {
           tag: () => 'SHOW',
         };
       case 'subscribe':
+      case 'copySubscribe':
+        return streamResult(plan, (p) => this.#subscribe(p));
       case 'copyFrom':
       case 'copyTo':
       case 'explainTimestamp':
@@ -271,12 +260,7 @@ export class Session {
       case 'execute':
         return this.#executePrepared(plan, signal);
       case 'deallocate':
-        if (plan.name === undefined) this.prepared.clear();
-        else {
-          this.find(plan.name);
-          this.prepared.delete(plan.name);
-        }
-        return { kind: 'command', tag: plan.name === undefined ? 'DEALLOCATE ALL' : 'DEALLOCATE' };
+        return { kind: 'command', tag: deallocate(this.prepared, plan.name) };
       case 'declareCursor':
       case 'fetch':
       case 'closeCursor':
@@ -306,6 +290,16 @@ export class Session {
 
   // ---- Reading
 
+  /** Where queries run. */
+  get #where() {
+    const clusterName = this.settings.get('cluster');
+    return {
+      clusterId: this.#env.catalog.cluster(clusterName)?.id,
+      clusterName,
+      replicaName: this.settings.get('cluster_replica'),
+    };
+  }
+
   async #select(
     plan: SelectPlan,
     statement: Statement,
@@ -332,23 +326,25 @@ export class Session {
   }
 
   async #query(query: QueryPlan, signal: AbortSignal, times?: ReadTimes): Promise<QueryResult> {
-    const clusterName = this.settings.get('cluster');
     const facts = { catalog: this.#env.catalog, names: this.#names };
     const result = await runQuery(
       this.#env,
       { ...query, mir: lowerCatalogCalls(query.mir, facts) },
       {
-        clusterId: this.#env.catalog.cluster(clusterName)?.id,
-        clusterName,
+        ...this.#where,
         signal,
         serializable: this.#serializable,
-        replicaName: this.settings.get('cluster_replica'),
         times: this.#transaction?.times ?? times,
       },
     );
     const t = this.#transaction;
     if (t?.explicit && t.times === undefined && result.times !== null) fixTimes(this.#env, t, result.times);
     return result;
+  }
+
+  #subscribe(plan: SubscribePlan): Promise<RowStream> {
+    const { sessionId } = this.#o;
+    return startSubscribe(this.#env, plan, { ...this.#where, sessionId, evalContext: this.#evalContext() });
   }
 
   // ---- Writing
@@ -419,39 +415,16 @@ export class Session {
     this.#transaction = null;
   }
 
-  async #transactionStatement(
-    plan: Extract<Plan, { kind: 'begin' | 'commit' | 'rollback' | 'setTransaction' }>,
-  ): Promise<Result> {
-    const t = this.#transaction!;
-    switch (plan.kind) {
-      case 'begin':
-        if (t.explicit)
-          this.#o.notice('there is already a transaction in progress', 'active_sql_transaction');
-        else this.#begin(true);
-        setModes(this.settings, plan.modes, 'transaction');
-        return { kind: 'command', tag: 'BEGIN' };
-      case 'setTransaction':
-        if (plan.scope === 'transaction' && !t.explicit)
-          this.#o.notice(
-            'SET TRANSACTION can only be used in transaction blocks',
-            'no_active_sql_transaction',
-          );
-        setModes(this.settings, plan.modes, plan.scope);
-        return { kind: 'command', tag: 'SET' };
-      case 'commit': {
-        if (!t.explicit) this.#o.notice('there is no transaction in progress', 'no_active_sql_transaction');
-        const failed = t.status === 'failed';
-        if (failed) this.#rollback();
-        else await this.#commit();
-        if (plan.chain) this.#begin(true);
-        return { kind: 'command', tag: failed ? 'ROLLBACK' : 'COMMIT' };
-      }
-      case 'rollback':
-        if (!t.explicit) this.#o.notice('there is no transaction in progress', 'no_active_sql_transaction');
-        this.#rollback();
-        if (plan.chain) this.#begin(true);
-        return { kind: 'command', tag: 'ROLLBACK' };
-    }
+  async #transactionStatement(plan: TransactionPlan): Promise<Result> {
+    const tag = await transactionStatement(plan, {
+      transaction: this.#transaction!,
+      settings: this.settings,
+      notice: this.#o.notice,
+      begin: () => this.#begin(true),
+      commit: () => this.#commit(),
+      rollback: () => this.#rollback(),
+    });
+    return { kind: 'command', tag };
   }
 
   // ---- Settings
@@ -491,13 +464,16 @@ export class Session {
             'DECLARE CURSOR can only be used in transaction blocks',
           );
         this.#cursors.refuseDuplicate(plan.name);
-        if (plan.plan.kind === 'subscribe') throw unsupported('SUBSCRIBE');
-        const { desc, rows } = await this.#select(plan.plan, statement, params, signal);
+        const { desc, rows } =
+          plan.plan.kind === 'subscribe'
+            ? { desc: plan.plan.desc, rows: await this.#subscribe(plan.plan) }
+            : await this.#select(plan.plan, statement, params, signal);
         this.#cursors.declare(plan.name, { desc, rows, hold: plan.hold });
         return { kind: 'command', tag: 'DECLARE CURSOR' };
       }
       case 'fetch': {
-        const { desc, rows } = this.#cursors.fetch(plan.cursor, plan.count);
+        const { timers } = this.#env.options;
+        const { desc, rows } = await this.#cursors.fetch(plan.cursor, { ...plan, timers, signal });
         return { kind: 'rows', desc, rows, tag: (n) => `FETCH ${n}` };
       }
       case 'closeCursor':
@@ -508,7 +484,6 @@ export class Session {
 }
 
 const NOT_YET = {
-  subscribe: 'SUBSCRIBE',
   copyFrom: 'COPY',
   copyTo: 'COPY',
   explainTimestamp: 'EXPLAIN TIMESTAMP',

@@ -6,20 +6,16 @@ import type {
   Backend,
   BackendSession,
   BindRequest,
-  CellWriter,
   Client,
   Format,
   Outcome,
   ParseRequest,
-  RowPage,
-  RowsOutcome,
   Startup,
   StatementDescription,
   TransactionStatus,
   WireColumn,
 } from '../pgwire/backend.ts';
 import { expandFormats } from '../pgwire/formats.ts';
-import { type Batch, diffAt } from '../repr/batch.ts';
 import { isNull } from '../repr/column.ts';
 import {
   binaryEncoder,
@@ -44,11 +40,9 @@ import { decodeClientText } from '../repr/wire.ts';
 import type { Statement } from '../sql/ast-statement.ts';
 import { answersOf, askCatalog } from './catalog-functions.ts';
 import type { Environment } from './environment.ts';
+import { copyOutcome, rowsOutcome, streamOutcome } from './outcomes.ts';
 import type { Result } from './results.ts';
 import { Session } from './session.ts';
-
-/** Rows encoded before the socket is looked at. */
-const PAGE_ROWS = 1024;
 
 export function wireBackend(env: Environment): Backend {
   return {
@@ -69,12 +63,14 @@ class WireSession implements BackendSession {
   readonly parameters: readonly (readonly [string, string])[];
   readonly #env: Environment;
   readonly #session: Session;
+  readonly #client: Client;
   readonly #portals = new Map<string, Portal>();
   readonly #texts = new Map<string, Statement | null>();
   readonly #forget: () => void;
 
   constructor(env: Environment, startup: Startup, client: Client) {
     this.#env = env;
+    this.#client = client;
     this.#session = new Session({
       env,
       user: startup.user,
@@ -142,7 +138,7 @@ class WireSession implements BackendSession {
     if (portal !== '' && this.#portals.has(portal))
       throw new SqlError('duplicate_cursor', `portal "${portal}" already exists`);
     if (this.#texts.get(statement) === null) {
-      this.#portals.delete(portal);
+      this.#closePortal(portal);
       this.#portals.set(portal, emptyPortal());
       return;
     }
@@ -162,7 +158,7 @@ class WireSession implements BackendSession {
         : this.#parameter(type, decodeClientText(bytes), context);
     });
     const columns = p.result?.columns.length ?? 0;
-    this.#portals.delete(portal);
+    this.#closePortal(portal);
     this.#portals.set(portal, {
       statement: p.statement,
       paramTypes: p.paramTypes,
@@ -224,17 +220,28 @@ class WireSession implements BackendSession {
   }
 
   async closePortal(name: string): Promise<void> {
+    this.#closePortal(name);
+  }
+
+  #closePortal(name: string): void {
+    const outcome = this.#portals.get(name)?.outcome;
     this.#portals.delete(name);
+    if (outcome?.kind === 'rows') outcome.close();
+  }
+
+  /** Portals end with their transaction. */
+  #closeIfIdle(): void {
+    if (this.#session.status === 'idle')
+      for (const name of [...this.#portals.keys()]) this.#closePortal(name);
   }
 
   async sync(): Promise<void> {
-    // Portals end with their transaction.
-    if (this.#session.status === 'idle') this.#portals.clear();
+    this.#closeIfIdle();
   }
 
   async fail(): Promise<void> {
     this.#session.fail();
-    if (this.#session.status === 'idle') this.#portals.clear();
+    this.#closeIfIdle();
   }
 
   cancel(): void {
@@ -254,10 +261,24 @@ class WireSession implements BackendSession {
 
   #outcome(result: Result, formats: readonly Format[]): Outcome {
     if (result.kind === 'command') return result;
-    const { desc, rows } = result;
+    const { desc } = result;
     const context = this.#formatContext();
     const encoders = desc.columns.map((c, k) => this.#encoder(c.type, formats[k] ?? 0, context));
-    return rowsOutcome(wireColumns(desc, formats), rows, encoders, result.tag);
+    const shown = { columns: wireColumns(desc, formats), encoders, tag: result.tag };
+    if (result.kind === 'rows') return rowsOutcome(result.rows, shown);
+    if (result.copy) return copyOutcome(result.rows, shown);
+    this.#warnOfBuffering();
+    return streamOutcome(result.rows, shown);
+  }
+
+  #warnOfBuffering(): void {
+    const isPsql = this.#session.settings.get('application_name') === 'psql';
+    this.#client.notice({
+      severity: 'NOTICE',
+      code: 'successful_completion',
+      message: 'rows come as they happen: a client that gathers them before it shows any shows none',
+      ...(isPsql && { hint: 'use COPY (SUBSCRIBE …) TO STDOUT' }),
+    });
   }
 
   /** OIDs that stand for objects print as names. */
@@ -301,45 +322,4 @@ function wireColumns(desc: RelationDesc, formats: readonly Format[]): WireColumn
     typmod: typmodOf(c.type),
     format: formats[i] ?? 0,
   }));
-}
-
-/** Rows one by one, each as often as its multiplicity says. */
-function rowsOutcome(
-  columns: readonly WireColumn[],
-  rows: Batch,
-  encoders: readonly CellEncoder[],
-  tag: (n: number) => string,
-): RowsOutcome {
-  let row = 0;
-  let copies = 0;
-  return {
-    kind: 'rows',
-    columns,
-    next: async (maxRows) => {
-      if (row >= rows.length) return null;
-      const at: number[] = [];
-      const limit = Math.min(maxRows, PAGE_ROWS);
-      while (at.length < limit && row < rows.length) {
-        at.push(row);
-        if (++copies < diffAt(rows, row)) continue;
-        row++;
-        copies = 0;
-      }
-      return page(rows, at, encoders, row >= rows.length);
-    },
-    complete: async (n) => tag(n),
-    close() {},
-  };
-}
-
-function page(rows: Batch, at: readonly number[], encoders: readonly CellEncoder[], last: boolean): RowPage {
-  return {
-    rows: at.length,
-    last,
-    cell(row: number, col: number, out: CellWriter) {
-      const bytes = encoders[col]!(rows.columns[col]!, at[row]!);
-      if (bytes === null) out.null();
-      else out.bytes(bytes);
-    },
-  };
 }

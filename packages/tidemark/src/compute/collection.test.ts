@@ -22,7 +22,7 @@ class Fixture {
       this.allowed = true;
     },
   };
-  readonly sink = { progress: 0, writeFrontier: 0, writes: this.writes };
+  readonly sink = { progress: 0, writeFrontier: 0, writes: this.writes, answers: null };
   input = 0;
   readonly collection: Collection;
 

@@ -18,7 +18,7 @@ import {
 import { EMPTY, type Frontier, isEmpty, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
 import type { IndexTraces } from './peeks.ts';
 import type { LifecycleResponse, Response } from './protocol.ts';
-import type { Sink } from './sink/sink.ts';
+import type { Sink, SinkAnswers } from './sink/sink.ts';
 
 export interface CollectionOptions {
   readonly id: GlobalId;
@@ -143,6 +143,10 @@ export class Collection {
     this.#respond(transitions);
   }
 
+  get #answers(): SinkAnswers | null {
+    return this.#output?.kind === 'sink' ? this.#output.sink.answers : null;
+  }
+
   get progress(): Frontier {
     const o = this.#output;
     if (o === undefined) return MIN_TIME;
@@ -182,7 +186,8 @@ export class Collection {
     }
     if (response.input !== undefined) this.#input = input;
     if (response.output !== undefined) this.#outputFrontier = output;
-    this.#o.send({ kind: 'frontiers', worker: this.#o.worker, id: this.id, ...response });
+    if (this.#answers === null)
+      this.#o.send({ kind: 'frontiers', worker: this.#o.worker, id: this.id, ...response });
   }
 
   #outputPassed(): void {
@@ -210,6 +215,15 @@ export class Collection {
 
   /** Ends it: what was not reported empty is. Nothing is logged about it afterwards. */
   drop(): void {
+    if (this.#answers !== null) this.#answers.dropped();
+    else this.#reportEnd();
+    this.log?.drop();
+    const traces = this.traces;
+    traces?.oks.dispose();
+    traces?.errs.dispose();
+  }
+
+  #reportEnd(): void {
     const left = {
       ...(!isEmpty(this.#write) && { write: EMPTY }),
       ...(!isEmpty(this.#input) && { input: EMPTY }),
@@ -217,9 +231,5 @@ export class Collection {
     };
     if (Object.keys(left).length > 0)
       this.#o.send({ kind: 'frontiers', worker: this.#o.worker, id: this.id, ...left });
-    this.log?.drop();
-    const traces = this.traces;
-    traces?.oks.dispose();
-    traces?.errs.dispose();
   }
 }

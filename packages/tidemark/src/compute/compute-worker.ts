@@ -298,6 +298,7 @@ export class ComputeWorker {
         return c;
       },
       createCollection: (c) => this.#collection({ ...c, reason: reason(c.id) }),
+      send: this.#o.send,
       onChange: this.#o.onWake,
       onError: (error) => this.#failed(dataflow, error),
       onRetry: (error) =>

@@ -28,7 +28,7 @@ import { arrangementSpec } from '../trace/arranged-batch.ts';
 import type { TraceHandle } from '../trace/trace.ts';
 import type { Collection } from './collection.ts';
 import type { IndexTraces } from './peeks.ts';
-import type { DataflowDescription, IndexExport, IndexImport, SinkExport } from './protocol.ts';
+import type { DataflowDescription, IndexExport, IndexImport, Response, SinkExport } from './protocol.ts';
 import { type ShardAccess, shardSource } from './shard-source.ts';
 import { buildSink } from './sink/sinks.ts';
 
@@ -50,6 +50,7 @@ export interface DataflowOptions {
   /** An index that lives on this worker. */
   readonly collection: (id: GlobalId) => Collection;
   readonly createCollection: (c: NewCollection) => Collection;
+  readonly send: (response: Response) => void;
   readonly onChange: () => void;
   /** It ended: nothing more comes. */
   readonly onError: (error: unknown) => void;
@@ -214,7 +215,11 @@ export class DataflowInstance {
   #exportSink(scope: Scope, s: SinkExport, from: Bundle): void {
     const c = this.#live.get(s.id)!;
     const desired = { oks: from.oks(scope), errs: countErrors(scope, from.errs, c) };
-    const sink = buildSink(scope, desired, s, { ...this.#o, mayWrite: this.#o.description.mayWrite });
+    const sink = buildSink(scope, desired, s, {
+      ...this.#o,
+      asOf: this.#o.description.asOf,
+      mayWrite: this.#o.description.mayWrite,
+    });
     c.attach({ kind: 'sink', sink });
   }
 

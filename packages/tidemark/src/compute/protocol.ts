@@ -72,8 +72,15 @@ export interface MaterializedViewSink extends SinkOf<'materialized-view'> {
 /** Columns name, labels, value, type, help; the owner's metrics take the rows in. */
 export type MetricSink = SinkOf<'metrics'>;
 
+export interface SubscribeSink extends SinkOf<'subscribe'> {
+  /** Whether the contents at the as-of are told, or only what changes after it. */
+  readonly withSnapshot: boolean;
+  /** Updates at or past it are not told. */
+  readonly upTo: Frontier;
+}
+
 /** One arm a sink; the table in `sink/sinks` builds each on a worker. */
-export type SinkExport = MaterializedViewSink | MetricSink;
+export type SinkExport = MaterializedViewSink | MetricSink | SubscribeSink;
 
 export interface DataflowDescription {
   readonly name: string;
@@ -143,6 +150,12 @@ export type Command =
   | { readonly kind: 'initializationComplete' };
 
 // ---- Responses
+
+/** The batch whose buffers go with a response to another thread. */
+export function batchOfResponse(r: Response): Batch | null {
+  if (r.kind !== 'peekResponse' && r.kind !== 'subscribeResponse') return null;
+  return r.result.kind === 'rows' ? r.result.batch : null;
+}
 
 export interface FrontiersResponse {
   readonly kind: 'frontiers';
@@ -221,6 +234,29 @@ export interface PeekResponse {
     | { readonly kind: 'canceled' };
 }
 
+/**
+ * What one worker has of a subscribe: contiguous batches from the minimum, the first upper past the as-of. The last one has the
+ * empty upper, or says that the export was dropped before.
+ */
+export interface SubscribeResponse {
+  readonly kind: 'subscribeResponse';
+  readonly worker: number;
+  readonly id: GlobalId;
+  readonly lower: Timestamp;
+  readonly upper: Frontier;
+  /** Rows may come in several parts with the same bounds, `more` on all but the last; null: none. */
+  readonly result:
+    | { readonly kind: 'rows'; readonly batch: Batch | null; readonly more: boolean }
+    | {
+        readonly kind: 'error';
+        readonly code: string;
+        readonly message: string;
+        readonly detail?: string;
+        readonly hint?: string;
+      }
+    | { readonly kind: 'dropped' };
+}
+
 export type Response =
   | {
       readonly kind: 'hello';
@@ -234,6 +270,7 @@ export type Response =
   | LifeClosedResponse
   | ProgressResponse
   | PeekResponse
+  | SubscribeResponse
   /** A host error that ended a dataflow; its text is for people and for the blocker's details. */
   | {
       readonly kind: 'failed';

@@ -101,6 +101,8 @@ export function outcomesOf(r: Reconciliation<Running>): ReconciliationOutcomes {
 const OUTLIVES_CONNECTION = {
   'materialized-view': true,
   metrics: true,
+  // What it told is gone with the connection.
+  subscribe: false,
 } as const satisfies Record<DataflowDescription['sinkExports'][number]['kind'], boolean>;
 
 function exportsOf(d: DataflowDescription): GlobalId[] {

@@ -141,7 +141,10 @@ export class CommandHistory {
     return {
       ...d,
       indexExports: d.indexExports.filter(live),
-      sinkExports,
+      // What it told before the as-of that it goes on from, nobody wants again.
+      sinkExports: sinkExports.map((s) =>
+        s.kind === 'subscribe' && asOf > d.asOf ? { ...s, withSnapshot: false } : s,
+      ),
       asOf,
       mayWrite: d.mayWrite || sinkExports.some((s) => this.#writable.has(s.id)),
     };

@@ -6,6 +6,7 @@ import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Frontier } from '../time/timestamp.ts';
 import type { EpisodeEvent } from './episodes.ts';
+import type { SubscribeLimits } from './subscribes.ts';
 
 export interface InstanceOptions {
   readonly clusterId: ClusterId;
@@ -19,6 +20,7 @@ export interface InstanceOptions {
   /** Number of this start of the environment. */
   readonly start: number;
   readonly uuid: () => string;
+  readonly subscribeLimits?: SubscribeLimits;
   /** How many objects may hydrate at once on each replica, read at each step; the system cluster's are not counted. */
   readonly hydrationConcurrency: () => number;
   /** A replica ended by itself; its peeks have failed already. */

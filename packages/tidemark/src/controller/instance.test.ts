@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import type { ReplicaId } from '../base/ids.ts';
 import { identityMfp } from '../expr/scalar.ts';
 import { EMPTY } from '../time/timestamp.ts';
+import { COMPACTION_LAG_MS } from './compaction.ts';
 import { dataflow, FakeReplica, type Fixture, gid, newInstance } from './instance.fixture.ts';
-import { COMPACTION_LAG_MS } from './instance.ts';
 
 const R1 = 'r1' as ReplicaId;
 
@@ -128,7 +128,7 @@ test('a dropped index lives as long as somebody imports it; its life is forgotte
   assert.deepEqual(replica.said(), ['schedule i2'], 'its importer still gets started');
   instance.drop([gid('i2')]);
   assert.deepEqual(replica.said().sort(), ['drop i1', 'drop i2']);
-  assert.deepEqual(instance.live, { collections: 0, peeks: 0, history: 0 });
+  assert.deepEqual(instance.live, { collections: 0, peeks: 0, subscribes: 0, history: 0 });
   assert.equal(shards.held('t1'), EMPTY);
 });
 
@@ -178,7 +178,7 @@ for (const [name, end, message] of [
     await end(f);
     await assert.rejects(answer, message);
     f.instance.drop([gid('i1')]);
-    assert.deepEqual(f.instance.live, { collections: 0, peeks: 0, history: 0 });
+    assert.deepEqual(f.instance.live, { collections: 0, peeks: 0, subscribes: 0, history: 0 });
     assert.equal(f.shards.held('t1'), EMPTY);
   });
 
@@ -219,7 +219,7 @@ test('logs are installed by the instance itself: no schedule, and readers may ho
   instance.addReplica(R1, replica);
   assert.deepEqual(replica.said(), ['hello', 'createInstance', 'initializationComplete']);
   assert.ok(instance.hasCollection(gid('si1')));
-  assert.deepEqual(instance.live, { collections: 0, peeks: 0, history: 0 });
+  assert.deepEqual(instance.live, { collections: 0, peeks: 0, subscribes: 0, history: 0 });
 });
 
 test("a peek is one replica's: another that joins is not asked, and its answer would not count", async () => {

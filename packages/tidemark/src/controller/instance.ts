@@ -11,8 +11,9 @@ import { PROTOCOL_VERSION } from '../compute/protocol.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { Batch } from '../repr/batch.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
-import { EMPTY, type Frontier, MIN_TIME, meet } from '../time/timestamp.ts';
+import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import type { Collection } from './collection.ts';
+import { Compaction } from './compaction.ts';
 import { EpisodeFeed } from './episode-feed.ts';
 import type { LifeAck } from './episodes.ts';
 import { type EpisodeFailure, Failures, maintains } from './failures.ts';
@@ -21,12 +22,10 @@ import type { InstanceOptions } from './instance-options.ts';
 import type { Queued } from './limiter.ts';
 import { Lives } from './lives.ts';
 import { GoneError } from './peeks.ts';
-import { type PeekOptions, Reads } from './reads.ts';
+import { noReplica, type PeekOptions, Reads } from './reads.ts';
 import { Replica } from './replica.ts';
 import { Scheduler } from './scheduler.ts';
-
-/** An index stays readable this long behind the lesser of its upper and now. */
-export const COMPACTION_LAG_MS = 1000;
+import { type SubscribeOptions, type SubscribeStream, Subscribes } from './subscribes.ts';
 
 export class ComputeInstance {
   readonly clusterId: ClusterId;
@@ -36,6 +35,8 @@ export class ComputeInstance {
   readonly #replicas = new Map<ReplicaId, Replica>();
   readonly #collections = new Map<GlobalId, Collection>();
   readonly #reads: Reads;
+  readonly #subscribes: Subscribes;
+  readonly #compaction: Compaction;
   readonly #scheduler: Scheduler;
   readonly #failures: Failures;
   readonly #feed: EpisodeFeed;
@@ -74,16 +75,37 @@ export class ComputeInstance {
       hold: ({ target, timestamp }) =>
         target.kind === 'index' ? this.hold(target.id, timestamp) : options.shards.hold(target.id, timestamp),
     });
+    this.#subscribes = new Subscribes({
+      ...options.subscribeLimits,
+      maxResultSize: options.tunables.maxResultSize,
+      create: (dataflow, replicaId) => this.createDataflow(dataflow, replicaId),
+      drop: (id) => this.drop([id]),
+    });
+    this.#compaction = new Compaction({
+      collections: this.#collections,
+      replicas: this.#replicas,
+      shards: options.shards,
+      subscribes: this.#subscribes,
+      nowMs: () => options.clock.nowMs(),
+      frontier: (id) => this.writeFrontier(id),
+      allow: (c, since) => this.#sendOf(c, { kind: 'allowCompaction', id: c.id, frontier: since }),
+    });
     this.#stopUppers = options.shards.onUpper(() => this.#scheduler.step());
+    this.#begin();
+  }
+
+  /** What every replica is told first. */
+  #begin(): void {
+    const { uuid, generation, start, logging, tunables } = this.#o;
     this.#send({
       kind: 'hello',
-      nonce: options.uuid(),
+      nonce: uuid(),
       version: PROTOCOL_VERSION,
-      generation: options.generation,
-      start: options.start,
+      generation,
+      start,
     });
-    this.#send({ kind: 'createInstance', logging: options.logging, tunables: options.tunables });
-    for (const { id } of options.logging.indexes) {
+    this.#send({ kind: 'createInstance', logging, tunables });
+    for (const { id } of logging.indexes) {
       // Logs are installed and started by the instance itself; no Schedule is ever sent for them.
       this.#collections.set(
         id,
@@ -152,7 +174,7 @@ export class ComputeInstance {
     };
     connection.onLost = (reason) => {
       if (this.#replicas.get(id) !== replica) return;
-      this.#forgetReplica(id, () => new SqlError('system_error', `replica ${id} was lost: ${reason}`));
+      this.#forgetReplica(id, () => new SqlError('system_error', `replica ${id} was lost: ${reason}`), false);
       this.#feed.disconnected(id, reason);
       this.#o.onReplicaLost(id, reason);
     };
@@ -167,20 +189,19 @@ export class ComputeInstance {
   async removeReplica(id: ReplicaId, why: 'dropped' | 'restarted' | 'left' = 'dropped'): Promise<void> {
     const replica = this.#replicas.get(id);
     if (replica === undefined) return;
-    this.#forgetReplica(
-      id,
-      () => new SqlError('object_not_in_prerequisite_state', `replica ${id} was ${why}`),
-    );
+    const error = () => new SqlError('object_not_in_prerequisite_state', `replica ${id} was ${why}`);
+    this.#forgetReplica(id, error, why === 'dropped');
     if (why === 'restarted') this.#feed.disconnected(id, why);
     if (why === 'dropped' && replica.connection.retire) await replica.connection.retire();
     else await replica.connection.close();
   }
 
-  #forgetReplica(id: ReplicaId, error: () => Error): void {
+  #forgetReplica(id: ReplicaId, error: () => SqlError, forEver: boolean): void {
     this.#replicas.delete(id);
     this.lives.forgetReplica(id);
     this.#failures.forgetReplica(id);
     this.#reads.leave(id, error);
+    this.#subscribes.replicaGone(id, error, forEver && this.#replicas.size === 0);
   }
 
   /** The history holds what a replica told: it may forget it. */
@@ -203,6 +224,9 @@ export class ComputeInstance {
         return;
       case 'peekResponse':
         this.#reads.receive(replica, r);
+        return;
+      case 'subscribeResponse':
+        this.#subscribes.receive(replica, r);
         return;
       case 'failed':
         this.#failed(replica, r.id, r);
@@ -230,7 +254,7 @@ export class ComputeInstance {
     if (c === undefined) return;
     if (this.#scheduler.readsDropped(c)) return this.#fail(c, inputDropped());
     // A sealed output is complete whatever becomes of its dataflow; and another worker may have said it.
-    if (this.#isSealed(c) || replica.failures.has(id)) return;
+    if (this.#compaction.isSealed(c) || replica.failures.has(id)) return;
     const error = new SqlError(e.code as ErrorCode, e.message);
     const down = new Set(this.#failures.add(replica, id, error));
     this.#reads.leave(replica.id, () => error, down);
@@ -252,6 +276,7 @@ export class ComputeInstance {
       replica.send({ kind: 'allowCompaction', id, frontier: EMPTY });
       this.lives.endEpisode(replica.id, id);
       replica.restart(id);
+      this.#subscribes.restarted(replica.id, id);
     }
     for (const command of this.#history.restart(new Set(ids))) replica.send(command);
   }
@@ -279,6 +304,7 @@ export class ComputeInstance {
   #fail(c: Collection, failure: SqlError): void {
     if (c.failure !== undefined) return;
     c.failure = failure;
+    this.#subscribes.fail(c.id, failure);
     this.#reads.endTarget(c.outputId, () => failure);
     for (const d of this.#collections.values()) if (d.imports.has(c.outputId)) this.#fail(d, failure);
   }
@@ -293,6 +319,7 @@ export class ComputeInstance {
   writeFrontier(id: GlobalId): Frontier {
     const c = this.#get(id);
     if (c.kind === 'materialized-view') return this.#o.shards.upper(c.outputId);
+    if (c.kind === 'subscribe') return this.#subscribes.upper(id);
     let f = MIN_TIME;
     for (const r of this.#replicas.values()) f = Math.max(f, r.write(id));
     return f;
@@ -399,47 +426,7 @@ export class ComputeInstance {
       if (c.holds.least === EMPTY) this.#end(c);
       return;
     }
-    if (c.transient) return;
-    const since = Math.floor(meet(this.#policy(c), c.holds.least));
-    if (since !== EMPTY && since > c.since) {
-      c.since = since;
-      this.#sendOf(c, { kind: 'allowCompaction', id, frontier: since });
-    }
-    // A sealed view needs its inputs no more; keeping the holds would pin their compaction for ever.
-    const read = since === EMPTY ? [] : this.#goingOn(c).map((r) => r.input(id) - 1);
-    const needed = Math.min(since === EMPTY ? EMPTY : c.since, ...read);
-    for (const h of c.imports.values()) if (h.since < needed) h.downgrade(needed);
-  }
-
-  /**
-   * How far it may compact as far as itself goes. What is served is the furthest that any replica has got; what may be forgotten is what
-   * none of them needs: the slowest one's dataflow still reads its inputs from where it is.
-   */
-  #policy(c: Collection): Frontier {
-    if (this.#isSealed(c)) return EMPTY;
-    // A view with a refresh schedule is complete beyond what its inputs are: it would begin anew in the future.
-    if (c.kind === 'materialized-view')
-      return meet(this.#o.shards.upper(c.outputId), this.#inputFrontier(c)) - 1;
-    const uppers = this.#goingOn(c).map((r) => r.write(c.id));
-    return (
-      Math.min(...(uppers.length === 0 ? [MIN_TIME] : uppers), this.#o.clock.nowMs()) - COMPACTION_LAG_MS
-    );
-  }
-
-  /** The replicas where it goes on: what is lost or failed on one is created again at the then since. */
-  #goingOn(c: Collection): readonly Replica[] {
-    return this.replicas.filter((r) => maintains(r, c) && !r.failures.has(c.id));
-  }
-
-  #inputFrontier(c: Collection): Frontier {
-    let f = EMPTY;
-    for (const id of c.imports.keys())
-      f = meet(f, this.#collections.has(id) ? this.writeFrontier(id) : this.#o.shards.upper(id));
-    return f;
-  }
-
-  #isSealed(c: Collection): boolean {
-    return c.kind === 'materialized-view' && this.#o.shards.upper(c.outputId) === EMPTY;
+    this.#compaction.move(c);
   }
 
   #frontierMoved(id: GlobalId): void {
@@ -486,16 +473,25 @@ export class ComputeInstance {
     return this.#reads.peek(options);
   }
 
+  /** Builds a dataflow with one subscribe and gives its stream; when that ends, everything of it goes. */
+  subscribe(dataflow: DataflowDescription, options: SubscribeOptions): SubscribeStream {
+    const { replicaId } = options;
+    if (replicaId !== undefined && !this.#replicas.has(replicaId)) throw noReplica(replicaId);
+    return this.#subscribes.start(dataflow, options);
+  }
+
   // ---- End
 
   /** What is left: for tests and for the teardown check. */
-  get live(): { collections: number; peeks: number; history: number } {
+  get live(): { collections: number; peeks: number; subscribes: number; history: number } {
     const own = [...this.#collections.values()].filter((c) => c.kind !== 'log').length;
-    return { collections: own, peeks: this.#reads.size, history: this.#history.size };
+    const subscribes = this.#subscribes.size;
+    return { collections: own, peeks: this.#reads.size, subscribes, history: this.#history.size };
   }
 
   async close(): Promise<void> {
     this.#stopUppers();
+    this.#subscribes.failAll(() => new SqlError('admin_shutdown', 'the cluster ended'));
     const ids = [...this.#replicas.keys()];
     for (const id of ids) await this.removeReplica(id, 'left');
     for (const c of this.#collections.values()) for (const h of c.imports.values()) h.release();

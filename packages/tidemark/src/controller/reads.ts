@@ -116,7 +116,7 @@ export class Reads {
   }
 }
 
-function noReplica(wanted: ReplicaId | undefined): SqlError {
+export function noReplica(wanted: ReplicaId | undefined): SqlError {
   const message = wanted === undefined ? 'no replica of the cluster is' : `replica ${wanted} is not`;
   return new SqlError('object_not_in_prerequisite_state', `${message} connected`, {
     hint: 'a lost replica is started again; mz_internal.mz_cluster_replica_statuses tells when it is back',

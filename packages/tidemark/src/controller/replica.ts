@@ -91,7 +91,13 @@ export class Replica {
 
   /** False: it is of an episode that has ended. */
   receive(r: Response): boolean {
-    if (r.kind !== 'frontiers' && r.kind !== 'lifecycle' && r.kind !== 'failed') return true;
+    if (
+      r.kind !== 'frontiers' &&
+      r.kind !== 'lifecycle' &&
+      r.kind !== 'failed' &&
+      r.kind !== 'subscribeResponse'
+    )
+      return true;
     const e = this.#episodes.get(r.id);
     if (r.kind === 'lifecycle' && r.stage === 'installed' && e !== undefined) e.installed[r.worker]!++;
     if (e !== undefined && e.created > 1 && e.installed[r.worker]! < e.created) return false;

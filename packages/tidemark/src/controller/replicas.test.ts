@@ -168,7 +168,7 @@ test('a dataflow of one replica is on no other, and goes without a trace', () =>
   assert.deepEqual([r1.said(), r2.said()], [[], ['create t9 as of 10', 'schedule t9']]);
   instance.drop([gid('t9'), gid('i1')]);
   assert.ok(!r1.said().includes('drop t9'));
-  assert.deepEqual(instance.live, { collections: 0, peeks: 0, history: 0 });
+  assert.deepEqual(instance.live, { collections: 0, peeks: 0, subscribes: 0, history: 0 });
   assert.equal(shards.held('t1'), EMPTY);
 });
 

@@ -6,7 +6,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../base/assert.ts';
 import type { Logger } from '../base/clock.ts';
 import { ComputeWorker } from '../compute/compute-worker.ts';
-import type { Response } from '../compute/protocol.ts';
+import { batchOfResponse, type Response } from '../compute/protocol.ts';
 import { unpackCommand } from '../compute/wire.ts';
 import type { MeshMessage } from '../dataflow/mesh.ts';
 import { remoteStores } from '../persist/rpc.ts';
@@ -125,8 +125,10 @@ function tickLater(): void {
 function flush(): void {
   if (responses.length === 0) return;
   const buffers: ArrayBuffer[] = [];
-  for (const r of responses)
-    if (r.kind === 'peekResponse' && r.result.kind === 'rows') buffers.push(...batchBuffers(r.result.batch));
+  for (const r of responses) {
+    const batch = batchOfResponse(r);
+    if (batch !== null) buffers.push(...batchBuffers(batch));
+  }
   post({ kind: 'responses', responses: responses.splice(0) }, [...new Set(buffers)]);
 }
 

@@ -31,7 +31,7 @@ import { objectNamed, partsOf } from './statement/names.ts';
 import type { Plan, StatementContext } from './statement/plan.ts';
 import { planSession } from './statement/session.ts';
 import { showQuery } from './statement/show.ts';
-import { planSubscribe } from './statement/subscribe.ts';
+import { planCopySubscribe, planSubscribe } from './statement/subscribe.ts';
 
 export type { Plan, StatementContext };
 
@@ -49,7 +49,12 @@ const PLANNERS: { readonly [K in Statement['kind']]: Planner<K> } = {
   insert: planInsert,
   update: planUpdate,
   delete: planDelete,
-  copy: planCopy,
+  copy: (s, context) => {
+    const { source } = s;
+    return source.kind === 'subscribe'
+      ? planCopySubscribe(s, source, context)
+      : planCopy({ ...s, source }, context);
+  },
   subscribe: planSubscribe,
   declareCursor: (s, context) => {
     const plan =
@@ -143,8 +148,11 @@ export function describeStatement(statement: Statement, context: StatementContex
   const plan = planStatement(statement, { ...context, describe: true });
   const none: readonly SqlType[] = [];
   switch (plan?.kind) {
-    case 'select':
     case 'subscribe':
+      return { paramTypes: plan.query.paramTypes, result: plan.desc };
+    case 'copySubscribe':
+      return { paramTypes: plan.plan.query.paramTypes, result: undefined };
+    case 'select':
     case 'copyTo':
       return {
         paramTypes: plan.query.paramTypes,

@@ -16,18 +16,19 @@ import {
   type Missing,
   type ReadinessOptions,
 } from '../adapter/readiness.ts';
-import type { Result } from '../adapter/results.ts';
+import { nextRows, type Result } from '../adapter/results.ts';
 import { Session } from '../adapter/session.ts';
 import type { Logger } from '../base/clock.ts';
-import { SqlError } from '../base/error.ts';
+import { SqlError, unsupported } from '../base/error.ts';
 import { type OpenedEnvironment, openEnvironment } from '../host/open-environment.ts';
 import type { LifecycleStage } from '../introspection/lifecycle.ts';
 import { SqlArray, SqlList } from '../repr/array.ts';
+import type { Batch } from '../repr/batch.ts';
 import { parseText, textOf } from '../repr/format.ts';
 import { type Json, JsonNumber, JsonObject, parseJson } from '../repr/json-parse.ts';
 import { expandedRows } from '../repr/rows.ts';
-import { type Datum, type SqlType, typeToString } from '../repr/types.ts';
-import { parseStatements } from '../sql/parse.ts';
+import { type Datum, type RelationDesc, type SqlType, typeToString } from '../repr/types.ts';
+import { parseStatement, parseStatements } from '../sql/parse.ts';
 
 export interface OpenOptions {
   /** Everything in memory, gone at the end. Either this or `dataDir`. */
@@ -141,6 +142,42 @@ export class Database {
     });
   }
 
+  /**
+   * The changes of a maintained query, as they happen, in a session of its own. `sql` is a SUBSCRIBE; each item is one of its rows, with
+   * `mz_timestamp` and `mz_diff` as numbers.
+   *
+   *     for await (const { mz_timestamp, mz_diff, a } of db.subscribe('SUBSCRIBE t', { signal })) …
+   *
+   * It ends at `UP TO`, when the loop is left, or quietly when `signal` aborts or the database closes; and with an error when what it
+   * reads is dropped or fails. A loop that takes too long over an item falls behind what happens: past a bound that is an error.
+   */
+  async *subscribe(
+    sql: string,
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<Record<string, unknown>> {
+    const signal = AbortSignal.any([this.#ended.signal, ...(options.signal ? [options.signal] : [])]);
+    if (signal.aborted) return;
+    const { env } = this.#opened;
+    const session = newSession(env);
+    for (const name of ['database', 'search_path', 'cluster', 'cluster_replica'] as const)
+      session.settings.set(name, [this.#session.settings.get(name)]);
+    const stop = (): void => session.cancel();
+    try {
+      const result = await session.execute(parseStatement(sql));
+      if (result.kind !== 'stream')
+        throw new SqlError('wrong_object_type', 'subscribe takes a SUBSCRIBE', { hint: 'use query' });
+      signal.addEventListener('abort', stop);
+      const { columns } = result.desc;
+      for (let b = await nextRows(result.rows); b !== null; b = await nextRows(result.rows))
+        yield* changes(columns, b);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      session.close();
+    }
+  }
+
   #inTurn<T>(f: () => Promise<T>): Promise<T> {
     const run = this.#queue.then(async () => {
       if (this.#ended.signal.aborted) throw new SqlError('admin_shutdown', 'the database is closed');
@@ -229,9 +266,25 @@ function parameter(value: unknown, type: SqlType): Datum {
   return parseText(type, String(value));
 }
 
+function* changes(columns: RelationDesc['columns'], rows: Batch): Iterable<Record<string, unknown>> {
+  const types = columns.map((c) => c.type);
+  for (const row of expandedRows(types, rows)) {
+    const out: Record<string, unknown> = {};
+    for (const [i, c] of columns.entries()) {
+      const value = toValue(row[i]!, types[i]!);
+      out[c.name] = (i === 0 || c.name === 'mz_diff') && value !== null ? Number(value) : value;
+    }
+    yield out;
+  }
+}
+
 const nothing = (command: string): QueryResult => ({ command, fields: [], rows: [], values: [] });
 
 function toResult(r: Result): QueryResult {
+  if (r.kind === 'stream') {
+    r.rows.close();
+    throw unsupported('SUBSCRIBE in query and exec', { hint: 'use subscribe' });
+  }
   if (r.kind === 'command') return nothing(r.tag);
   const { columns } = r.desc;
   const types = columns.map((c) => c.type);

@@ -66,7 +66,7 @@ export interface DeleteStatement extends Kind<'delete'> {
 /** COPY to a client or a place; options of the old syntax (`CSV HEADER`) have the new one's names. */
 export interface CopyStatement extends Kind<'copy'> {
   readonly direction: 'from' | 'to';
-  readonly source: CopyTable | Query;
+  readonly source: CopyTable | Query | SubscribeStatement;
   /** undefined: STDIN or STDOUT. */
   readonly location: Expr | undefined;
   readonly options: readonly SqlOption[];

@@ -11,9 +11,9 @@ import type { Expr, TypeName } from './ast.ts';
 import type { PreparableStatement, Statement } from './ast-statement.ts';
 import { Cursor, type Rules } from './cursor.ts';
 import { parseAlter, parseComment, parseDrop } from './parse-alter.ts';
+import { parseCopy } from './parse-copy.ts';
 import { parseCreate } from './parse-create.ts';
 import {
-  parseCopy,
   parseDelete,
   parseInsert,
   parseSelectStatement,

@@ -163,11 +163,19 @@ const where = (e: Expr | undefined) => e && `WHERE ${printExpr(e)}`;
 const returning = (items: readonly SelectItem[]) =>
   items.length > 0 && `RETURNING ${printSelectItems(items)}`;
 
+function printCopied(s: CopyStatement['source']): string {
+  switch (s.kind) {
+    case 'query':
+      return `(${printQuery(s)})`;
+    case 'subscribe':
+      return `(${printSubscribe(s)})`;
+    default:
+      return printName(s.table) + printColumns(s.columns);
+  }
+}
+
 function printCopy(s: CopyStatement): string {
-  const source =
-    s.source.kind === 'query'
-      ? `(${printQuery(s.source)})`
-      : printName(s.source.table) + printColumns(s.source.columns);
+  const source = printCopied(s.source);
   const client = s.direction === 'from' ? 'STDIN' : 'STDOUT';
   const location = s.location === undefined ? client : printExpr(s.location);
   const options = s.options.length > 0 && `WITH ${printPlainOptions(s.options)}`;

@@ -5,7 +5,7 @@
  */
 import { startEnvironment } from '../adapter/boot.ts';
 import type { Environment } from '../adapter/environment.ts';
-import type { Result } from '../adapter/results.ts';
+import { whole } from '../adapter/results.ts';
 import { Session } from '../adapter/session.ts';
 import { assert } from '../base/assert.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
@@ -87,7 +87,7 @@ export class TestEngine {
     let last: TextResult = { tag: '', rows: [] };
     for (const { statement } of parseStatements(sql))
       try {
-        last = textResult(await this.#session.execute(statement));
+        last = textResult(await whole(await this.#session.execute(statement)));
       } catch (error) {
         this.#session.fail();
         throw error;
@@ -151,7 +151,7 @@ async function openSeeded(
   return { env, close: () => env.close() };
 }
 
-function textResult(r: Result): TextResult {
+function textResult(r: Awaited<ReturnType<typeof whole>>): TextResult {
   if (r.kind === 'command') return { tag: r.tag, rows: [] };
   const types = r.desc.columns.map((c) => c.type);
   const rows = Array.from(expandedRows(types, r.rows), (row) =>

@@ -14,6 +14,7 @@ import { startEnvironment } from '../adapter/boot.ts';
 import { DURABLE_BUILTIN_SHARDS } from '../adapter/builtin-tables.ts';
 import type { Environment } from '../adapter/environment.ts';
 import { type LeaderStatus, leaderStatus, promote } from '../adapter/promotion.ts';
+import { whole } from '../adapter/results.ts';
 import { Session } from '../adapter/session.ts';
 import { AssertionError, assert } from '../base/assert.ts';
 import { type Logger, silentLogger } from '../base/clock.ts';
@@ -306,7 +307,7 @@ export class TestEnvironment {
     let rows: readonly TestRow[] = [];
     for (const { statement } of this.env.plans.parse(sql)) {
       try {
-        const r = await session.execute(statement);
+        const r = await whole(await session.execute(statement));
         if (r.kind === 'command') rows = [];
         else {
           const { columns } = r.desc;

@@ -430,6 +430,21 @@ export const BUILTIN_TABLES = [
   }),
   ...HYDRATION_TABLES,
   ...HISTORY_TABLES,
+  table({
+    schema: 'mz_internal',
+    name: 'mz_subscriptions',
+    number: 1080,
+    oid: 21080,
+    doc: 'the subscribes that are under way',
+    columns: columns(
+      'id text',
+      'session_id uint8',
+      'cluster_id text',
+      'created_at timestamptz',
+      'referenced_object_ids text_list | what the statement names',
+    ),
+    key: ['id'],
+  }),
 ] as const satisfies readonly BuiltinTable[];
 
 export type BuiltinTableName = (typeof BUILTIN_TABLES)[number]['name'];

@@ -88,6 +88,7 @@ export function viewSink(
       get writeFrontier() {
         return upper;
       },
+      answers: null,
       writes: shardWrites(handle, {
         isOwner,
         allowed: context.mayWrite,

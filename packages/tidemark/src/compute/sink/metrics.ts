@@ -67,6 +67,7 @@ export function metricSink(scope: Scope, desired: OksErrs, sink: MetricSink, con
       return isOwner ? folded : computed();
     },
     writes: null,
+    answers: null,
   };
 }
 

@@ -5,8 +5,8 @@
 import type { Scope } from '../../dataflow/builder.ts';
 import type { MetricsRegistry } from '../../introspection/metrics-registry.ts';
 import type { OksErrs } from '../../operators/state/stateful-operator.ts';
-import type { Frontier } from '../../time/timestamp.ts';
-import type { SinkExport } from '../protocol.ts';
+import type { Frontier, Timestamp } from '../../time/timestamp.ts';
+import type { Response, SinkExport } from '../protocol.ts';
 import type { ShardAccess } from '../shard-source.ts';
 
 export interface Sink {
@@ -16,6 +16,14 @@ export interface Sink {
   readonly writeFrontier: Frontier;
   /** Null for a sink that makes nothing durable: its life has no stage of writing. */
   readonly writes: ShardWrites | null;
+  /** Null for a sink whose frontiers are reported; the others answer for themselves. */
+  readonly answers: SinkAnswers | null;
+}
+
+/** A sink with responses of its own: its frontiers are logged, and no Frontiers are sent. */
+export interface SinkAnswers {
+  /** The export is dropped. */
+  dropped(): void;
 }
 
 /** A sink over an output shard: when it may write, and what `written` waits for. */
@@ -32,6 +40,8 @@ export interface ShardWrites {
 
 /** What a worker lends to the sinks that it builds. */
 export interface SinkContext {
+  readonly asOf: Timestamp;
+  readonly send: (response: Response) => void;
   readonly shards: ShardAccess;
   readonly watch: (shardId: string, onUpper: (upper: Frontier) => void) => () => void;
   readonly generation: number;

@@ -5,10 +5,12 @@ import type { SinkExport } from '../protocol.ts';
 import { viewSink } from './materialized-view.ts';
 import { metricSink } from './metrics.ts';
 import type { BuildSink, Sink, SinkContext } from './sink.ts';
+import { subscribeSink } from './subscribe.ts';
 
 const SINKS = {
   'materialized-view': viewSink,
   metrics: metricSink,
+  subscribe: subscribeSink,
 } satisfies { readonly [K in SinkExport['kind']]: BuildSink<Extract<SinkExport, { kind: K }>> };
 
 export function buildSink(scope: Scope, desired: OksErrs, sink: SinkExport, context: SinkContext): Sink {

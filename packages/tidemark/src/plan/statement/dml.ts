@@ -6,6 +6,7 @@ import { type SqlType, type as sqlType, typeToString } from '../../repr/types.ts
 import type { Expr, Ident, ObjectName, Query, SelectItem } from '../../sql/ast.ts';
 import type {
   CopyStatement,
+  CopyTable,
   DeleteStatement,
   InsertStatement,
   UpdateStatement,
@@ -23,7 +24,15 @@ import type { HExpr, HRel } from '../hir.ts';
 import { finishPlan } from '../plan-query.ts';
 import { clusterNamed, writableTable } from './names.ts';
 import { readOptions } from './options.ts';
-import type { DeletePlan, InsertPlan, Plan, ReturningPlan, StatementContext, UpdatePlan } from './plan.ts';
+import type {
+  DeletePlan,
+  InsertPlan,
+  Options,
+  Plan,
+  ReturningPlan,
+  StatementContext,
+  UpdatePlan,
+} from './plan.ts';
 
 const notNullOf = (table: RelationItem): readonly number[] =>
   table.desc.columns.flatMap((c, i) => (c.nullable ? [] : [i]));
@@ -331,10 +340,16 @@ const COPY_OPTIONS = [
   'freeze',
 ];
 
-export function planCopy(s: CopyStatement, context: StatementContext): Plan {
-  const options = readOptions(s.options, [...COPY_OPTIONS, 'max file size']);
+export const copyOptions = (s: CopyStatement): Options =>
+  readOptions(s.options, [...COPY_OPTIONS, 'max file size']);
+
+export function planCopy(
+  s: CopyStatement & { readonly source: CopyTable | Query },
+  context: StatementContext,
+): Plan {
+  const options = copyOptions(s);
   if (s.direction === 'from') {
-    if (s.source.kind === 'query')
+    if (s.source.kind !== 'copyTable')
       throw new SqlError('syntax_error', 'COPY query FROM is not possible', { position: s.pos + 1 });
     if (s.location !== undefined) throw unsupported('COPY FROM a file', { position: s.location.pos + 1 });
     const table = writableTable(context, s.source.table);

@@ -93,7 +93,17 @@ export interface SubscribePlan {
   readonly output:
     | { readonly kind: 'diffs' }
     | { readonly kind: 'upsert'; readonly key: readonly number[] }
+    /** Within a timestamp; the column after the query's last one is mz_diff. */
     | { readonly kind: 'ordered'; readonly orderBy: QueryPlan['finishing']['orderBy'] };
+  /** What comes back: the time, what happened, and the query's columns; of an upsert the key's first. */
+  readonly desc: RelationDesc;
+}
+
+/** COPY (SUBSCRIBE …) TO STDOUT. */
+export interface CopySubscribePlan {
+  readonly kind: 'copySubscribe';
+  readonly plan: SubscribePlan;
+  readonly options: Options;
 }
 
 export interface ReplicaPlan {
@@ -244,7 +254,8 @@ export type SessionPlan =
       readonly kind: 'fetch';
       readonly cursor: string;
       readonly count: number | 'all';
-      readonly options: Options;
+      /** Undefined: no longer than for the first row. */
+      readonly timeoutMs: number | undefined;
     }
   | { readonly kind: 'closeCursor'; readonly cursor: string | undefined };
 
@@ -260,6 +271,7 @@ export type Plan =
   | UpdatePlan
   | DeletePlan
   | SubscribePlan
+  | CopySubscribePlan
   | CreatePlan
   | ClusterPlan
   | AlterPlan

@@ -1,7 +1,13 @@
 /** Transactions, settings, prepared statements and cursors. */
 import { SqlError } from '../../base/error.ts';
 import type { ScalarExpr } from '../../expr/scalar.ts';
-import type { ExecuteStatement, PrepareStatement, Statement } from '../../sql/ast-statement.ts';
+import { parseInterval } from '../../repr/interval-parse.ts';
+import type {
+  ExecuteStatement,
+  FetchStatement,
+  PrepareStatement,
+  Statement,
+} from '../../sql/ast-statement.ts';
 import { newBinder } from '../bind/binder.ts';
 import { settle } from '../bind/coerce.ts';
 import type { ExprEnv } from '../bind/context.ts';
@@ -65,15 +71,26 @@ export function planSession(s: SessionStatement, context: StatementContext): Ses
     case 'alterSystemReset':
       return { kind: 'alterSystemReset', name: s.name };
     case 'fetch':
-      return {
-        kind: 'fetch',
-        cursor: s.cursor.name,
-        count: s.count,
-        options: readOptions(s.options, ['timeout']),
-      };
+      return { kind: 'fetch', cursor: s.cursor.name, count: s.count, timeoutMs: fetchTimeout(s) };
     case 'close':
       return { kind: 'closeCursor', cursor: s.cursor?.name };
   }
+}
+
+function fetchTimeout(s: FetchStatement): number | undefined {
+  const { timeout } = readOptions(s.options, ['timeout']);
+  if (timeout === undefined) return undefined;
+  const { months, days, micros } =
+    typeof timeout === 'string' ? parseInterval(timeout) : { months: 1, days: 0, micros: 0n };
+  const ms = Math.round(days * 86_400_000 + Number(micros) / 1000);
+  if (months === 0 && ms >= 0) return ms;
+  throw new SqlError(
+    'invalid_parameter_value',
+    "option TIMEOUT requires an interval of days or less, as in '1s'",
+    {
+      position: s.options[0]!.pos + 1,
+    },
+  );
 }
 
 const planPrepare = (s: PrepareStatement): SessionPlan => ({
