@@ -1,53 +1,19 @@
-/** Why is it not ready: blockers, rollups and readiness, in the simulator, one fault a test. */
+/** Why is it not ready: blockers and rollups, in the simulator, one fault a test. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { awaitReadiness, describeMissing, readiness } from '../packages/tidemark/src/adapter/readiness.ts';
+import { readiness } from '../packages/tidemark/src/adapter/readiness.ts';
 import type { Command } from '../packages/tidemark/src/compute/protocol.ts';
-import type { TestEnvironment, TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
-import { openWatched } from './support/watched.ts';
-
-type Options = Parameters<typeof openWatched>[0];
-
-async function watched(options: Options, body: (t: TestEnvironment) => Promise<void>): Promise<void> {
-  const w = await openWatched(options);
-  await body(w.t);
-  await w.finish();
-}
-
-const WORKERS = [1, 2, 4] as const;
-
-const blockers = (t: TestEnvironment, where = 'true'): Promise<readonly TestRow[]> =>
-  t.query(`SELECT o.name, b.replica_id, b.stage, b.reason, b.since, w.name AS blocked_by, b.details
-    FROM mz_internal.mz_hydration_blockers b LEFT JOIN mz_catalog.mz_objects o ON o.id = b.object_id
-      LEFT JOIN mz_catalog.mz_objects w ON w.id = b.blocked_by
-    WHERE ${where} ORDER BY o.id`);
-
-const short = (rows: readonly TestRow[]): unknown[] =>
-  rows.map((r) => [r['name'], r['stage'], r['reason'], r['blocked_by']]);
-
-const rollup = async (t: TestEnvironment, name: string): Promise<TestRow | undefined> =>
-  (
-    await t.query(
-      `SELECT * FROM mz_internal.mz_compute_hydration_timestamps WHERE object_id = '${t.id(name)}'`,
-    )
-  )[0];
-
-const replicas = (t: TestEnvironment, cluster = 'quickstart'): Promise<readonly TestRow[]> =>
-  t.query(`SELECT h.*, o.name AS slowest FROM mz_internal.mz_cluster_replica_hydration h
-    JOIN mz_catalog.mz_clusters c ON c.id = h.cluster_id
-    LEFT JOIN mz_catalog.mz_objects o ON o.id = h.slowest_object_id WHERE c.name = '${cluster}'`);
-
-const missing = (t: TestEnvironment, options?: Parameters<typeof readiness>[1]): string[] =>
-  readiness(t.env, options).missing.map(describeMissing);
-
-const micros = (t: TestEnvironment): number => Math.round(t.time.nowMs() * 1000);
-
-/** Everything over the table waits for its rows. */
-async function held(t: TestEnvironment): Promise<() => void> {
-  await t.exec('CREATE TABLE slow (a int); INSERT INTO slow VALUES (1), (2)');
-  await t.exec('CREATE TABLE quick (a int); INSERT INTO quick VALUES (1)');
-  return t.holdReads('slow');
-}
+import {
+  blockers,
+  held,
+  micros,
+  missing,
+  replicas,
+  rollup,
+  short,
+  WORKERS,
+  watched,
+} from './support/hydration-queries.ts';
 
 for (const workers of WORKERS)
   test(`on ${workers} workers: computing, waiting for an index that computes, and done`, () =>
@@ -204,47 +170,6 @@ test('a lost replica: every object says so, with the stage it had, and nothing o
     assert.deepEqual(await blockers(t), []);
   }));
 
-test('L13: a cluster without replicas keeps nobody from being ready, and says that it has none', () =>
-  watched({ workers: 1 }, async (t) => {
-    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
-    await t.exec('CREATE CLUSTER empty REPLICAS ()');
-    const made = micros(t);
-    await t.advance(1000);
-    await t.exec('CREATE INDEX j IN CLUSTER empty ON t (a)');
-    await t.advance(1000);
-    assert.equal(readiness(t.env).ready, true);
-    assert.deepEqual(readiness(t.env).clustersWithoutReplica, ['empty']);
-    assert.equal(readiness(t.env, { cluster: 'empty' }).ready, true);
-    assert.partialDeepStrictEqual(await replicas(t, 'empty'), [
-      { replica_id: null, hydrated: false, reason: 'no_replica', objects: 1n, hydrated_objects: 0n },
-    ]);
-    const [b] = await blockers(t, "b.reason = 'no_replica'");
-    assert.deepEqual(short([b!]), [['j', null, 'no_replica', null]]);
-    assert.ok(Number(b!['since']) >= made + 900_000, 'since the index is there');
-    await t.exec('DROP INDEX j');
-    const [none] = await blockers(t, "b.reason = 'no_replica'");
-    assert.partialDeepStrictEqual(none, { name: null, replica_id: null, stage: null });
-    assert.ok(Number(none!['since']) <= made, 'since the cluster is there');
-    await t.exec('DROP CLUSTER empty');
-    assert.deepEqual(await blockers(t), []);
-    assert.equal((await t.query('SELECT * FROM mz_internal.mz_cluster_replica_hydration')).length, 1);
-  }));
-
-test('a cluster that loses its last replica: its objects have none, since then', () =>
-  watched({ workers: 1 }, async (t) => {
-    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
-    await t.advance(5000);
-    const dropped = micros(t);
-    await t.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 0)');
-    const [b] = await blockers(t);
-    assert.partialDeepStrictEqual(b, { name: 'i', replica_id: null, stage: null, reason: 'no_replica' });
-    assert.ok(Number(b!['since']) >= dropped);
-    await t.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 1)');
-    await t.advance(1000);
-    assert.deepEqual(await blockers(t), []);
-    assert.equal(readiness(t.env).ready, true, 'another replica, which nobody saw go');
-  }));
-
 for (const skewMs of [
   [5000, -5000],
   [-5000, 5000],
@@ -299,79 +224,6 @@ test('L29: a view that refreshes once is sealed: done also after a restart, with
     });
   }));
 
-test('L22: whoever asks for readiness when all is there already is answered at once', () =>
-  watched({ workers: 2 }, async (t) => {
-    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE INDEX i ON t (a)');
-    await t.advance(1000);
-    const before = t.time.nowMs();
-    assert.equal((await t.settle(awaitReadiness(t.env, {}))).ready, true);
-    assert.ok(t.time.nowMs() - before < 300);
-    // In the turn of the commit, with nobody listening before.
-    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
-    assert.equal((await t.settle(awaitReadiness(t.env, { timeoutMs: 5000 }))).ready, true);
-  }));
-
-test('a clean first start is ready at once; after a loss only when it was hydrated for a while', () =>
-  watched({ workers: 2 }, async (t) => {
-    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
-    await t.advance(1000);
-    assert.equal(readiness(t.env, { stableForMs: 60_000 }).ready, true, 'never lost: nothing to wait for');
-    await t.crash();
-    assert.deepEqual(missing(t), ['i on replica u1: hydrated, replica_lost']);
-    await t.connected();
-    const waiting = awaitReadiness(t.env, {});
-    await t.advance(5000);
-    assert.deepEqual(missing(t), ['replica u1: unstable']);
-    assert.equal(readiness(t.env, { stableForMs: 1000 }).ready, true);
-    const { details } = readiness(t.env).missing[0]!;
-    assert.ok(Number(details!['left_ms']) > 4000 && Number(details!['left_ms']) <= 10_000);
-    const asked = t.time.nowMs();
-    assert.equal((await t.settle(waiting)).ready, true);
-    const waited = t.time.nowMs() - asked;
-    assert.ok(waited > 4000 && waited <= 5500, `ten seconds after it was hydrated (${waited})`);
-    await t.restart();
-    await t.advance(1000);
-    assert.equal(
-      readiness(t.env, { stableForMs: 60_000 }).ready,
-      true,
-      'the start of a process is a clean start',
-    );
-  }));
-
-test('a replica that restarts every two seconds is never ready after its first loss', () =>
-  watched({ workers: 1 }, async (t) => {
-    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
-    await t.advance(1000);
-    assert.equal(readiness(t.env).ready, true);
-    let ready = 0;
-    for (let round = 0; round < 8; round++) {
-      await t.crash();
-      await t.connected();
-      for (let i = 0; i < 20; i++) {
-        await t.advance(100);
-        if (readiness(t.env).ready) ready++;
-      }
-    }
-    assert.equal(ready, 0);
-    await t.advance(12_000);
-    assert.equal(readiness(t.env).ready, true, 'once it stays');
-  }));
-
-test('max_lag: an object whose worker stands still falls behind, and readiness says by how much', () =>
-  watched({ workers: 2 }, async (t) => {
-    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
-    await t.advance(1000);
-    const release = t.stallWorker(1);
-    await t.advance(5000);
-    assert.deepEqual(missing(t), ['i on replica u1: hydrated, lagging']);
-    const { details } = readiness(t.env).missing[0]!;
-    assert.ok(Number(details!['lag_ms']) > 3000);
-    assert.equal(readiness(t.env, { maxLagMs: 10_000 }).ready, true);
-    assert.deepEqual(await blockers(t), [], 'hydrated once is hydrated');
-    release();
-    assert.equal((await t.settle(awaitReadiness(t.env, {}))).ready, true);
-  }));
-
 test('nothing of it needs the log: with introspection off it says the same', () =>
   watched({ workers: 1 }, async (t) => {
     await t.exec("CREATE CLUSTER quiet (SIZE '2', INTROSPECTION INTERVAL 0); SET cluster = quiet");
@@ -405,95 +257,6 @@ test('a thousand objects that hydrate cause a handful of commits, not one each',
     assert.deepEqual(await blockers(t), []);
     // 30 objects went through replica_lost, installing, computing, done: the clock ticks by itself meanwhile.
     assert.ok(commits.during <= 12, `${commits.during} commits`);
-  }));
-
-test('L18: a limit of 0 pauses everything: the blocker names the setting; set back, it goes on', () =>
-  watched({ workers: 2 }, async (t) => {
-    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
-    await t.exec('ALTER SYSTEM SET compute_hydration_concurrency = 0');
-    const created = micros(t);
-    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t; CREATE INDEX i ON t (a)');
-    await t.advance(5000);
-    const rows = await blockers(t);
-    assert.deepEqual(short(rows), [
-      ['v', 'installed', 'hydration_limit', null],
-      ['i', 'installed', 'hydration_limit', null],
-    ]);
-    for (const r of rows) {
-      const details = { setting: 'compute_hydration_concurrency', value: 0 };
-      assert.deepEqual(JSON.parse(String(r['details'])), details);
-      assert.ok(Number(r['since']) >= created && Number(r['since']) < created + 1_000_000, 'queue entry');
-    }
-    assert.partialDeepStrictEqual((await replicas(t))[0], { hydrated: false, reason: 'hydration_limit' });
-    await t.exec('ALTER SYSTEM RESET compute_hydration_concurrency');
-    await t.advance(1000);
-    assert.deepEqual(await blockers(t), []);
-    assert.equal(readiness(t.env).ready, true);
-  }));
-
-test('L20: one slot and its holder stuck: the next one shows who blocks it, other statements go on; then it goes', () =>
-  watched({ workers: 2 }, async (t) => {
-    const release = await held(t);
-    await t.exec('ALTER SYSTEM SET compute_hydration_concurrency = 1');
-    await t.exec('CREATE MATERIALIZED VIEW first AS SELECT a FROM slow');
-    await t.exec('CREATE MATERIALIZED VIEW second AS SELECT a FROM quick');
-    await t.exec('CREATE MATERIALIZED VIEW third AS SELECT a + 1 AS a FROM quick');
-    await t.advance(3000);
-    assert.deepEqual(short(await blockers(t)), [
-      ['first', 'started', 'computing', null],
-      ['second', 'installed', 'hydration_limit', 'first'],
-      ['third', 'installed', 'hydration_limit', 'first'],
-    ]);
-    assert.deepEqual(await t.query('SELECT a FROM quick'), [{ a: 1 }], 'queries pass');
-    await t.exec('DROP MATERIALIZED VIEW first');
-    await t.advance(1000);
-    assert.deepEqual(await blockers(t), []);
-    for (const r of await t.query(`SELECT installed_at, started_at, hydrated_at
-      FROM mz_internal.mz_compute_hydration_timestamps`)) {
-      assert.ok(Number(r['started_at']) - Number(r['installed_at']) > 2_900_000, 'the queue counted');
-      assert.ok(Number(r['hydrated_at']) - Number(r['started_at']) < 500_000);
-    }
-    release();
-    await t.exec('ALTER SYSTEM RESET compute_hydration_concurrency');
-  }));
-
-test('who holds the slot changes: those in the queue say so', () =>
-  watched({ workers: 1 }, async (t) => {
-    const release = await held(t);
-    await t.exec('CREATE TABLE slow2 (a int); INSERT INTO slow2 VALUES (1)');
-    const release2 = t.holdReads('slow2');
-    await t.exec('ALTER SYSTEM SET compute_hydration_concurrency = 1');
-    await t.exec(
-      'CREATE INDEX first ON slow (a); CREATE INDEX second ON slow2 (a); CREATE INDEX third ON quick (a)',
-    );
-    await t.advance(1000);
-    const third = async (): Promise<unknown> =>
-      (await blockers(t, `b.object_id = '${t.id('third')}'`))[0]!['blocked_by'];
-    assert.equal(await third(), 'first');
-    release();
-    await t.advance(1000);
-    assert.equal(await third(), 'second');
-    release2();
-    await t.advance(1000);
-    assert.deepEqual(await blockers(t), []);
-    await t.exec('ALTER SYSTEM RESET compute_hydration_concurrency');
-  }));
-
-test('L05: an index over a hydrated one is done while the only slot is taken: install, start and computed are all there', () =>
-  watched({ workers: 2 }, async (t) => {
-    const release = await held(t);
-    await t.exec('CREATE INDEX i ON quick (a)');
-    await t.advance(1000);
-    await t.exec('ALTER SYSTEM SET compute_hydration_concurrency = 1');
-    await t.exec('CREATE MATERIALIZED VIEW stuck AS SELECT a FROM slow; CREATE INDEX j ON quick (a)');
-    await t.advance(2000);
-    assert.deepEqual(short(await blockers(t)), [['stuck', 'started', 'computing', null]]);
-    const j = await rollup(t, 'j');
-    assert.equal(j!['started_at'], j!['installed_at'], 'it waited for nothing');
-    assert.ok((j!['hydrated_at'] as bigint) >= (j!['started_at'] as bigint));
-    release();
-    await t.exec('ALTER SYSTEM RESET compute_hydration_concurrency');
-    await t.advance(1000);
   }));
 
 test('an unreadable part: the object has failed, with the error; what reads its index waits for it; readable again, all is done', () =>
