@@ -14,13 +14,21 @@ const blocks = (language: string): string[] =>
   [...README.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map((m) => m[1]!);
 
 test('the SQL of the README gives what it says', async () => {
-  const [tour, story] = blocks('sql');
-  assert.ok(tour !== undefined && story !== undefined, 'the README has a tour and a story in SQL');
+  const [tour, verdict, why, story] = blocks('sql');
+  assert.ok(tour && verdict && why && story, 'the README has a tour and three questions in SQL');
   const db = await open({ memory: true, workers: 'inline' });
   try {
     const last = await db.exec(tour);
     assert.deepEqual(last.rows, [{ customer: 7, orders: 1n, amount: 100n }]);
     await db.ready();
+    while ((await db.query(why)).rows.length > 0);
+    const { rows } = await db.query(verdict);
+    assert.equal(rows.length, 1);
+    const [r1] = rows as [Record<string, unknown>];
+    assert.partialDeepStrictEqual(r1, { cluster: 'quickstart', replica: 'r1', hydrated: true, reason: null });
+    assert.match(String(r1['since']), /^\d{4}-/);
+    assert.match(String(r1['slowest']), /^(totals|orders_by_customer)$/);
+    for (const part of ['queue_ms', 'compute_ms']) assert.match(String(r1[part]), /^\d+\.\d{3}$/, part);
     let told = await db.query(story);
     // The log shows what happened up to an interval ago.
     for (let tries = 0; tries < 60 && told.rows.length < 2; tries++) {

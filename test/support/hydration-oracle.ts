@@ -18,6 +18,8 @@ function rowsOf(t: TestEnvironment, name: string): readonly Readonly<Record<stri
     .map((row: Row) => Object.fromEntries(table.columns.map((c, i) => [c.name, row[i]])));
 }
 
+const MAINTAINED = new Set(['index', 'materialized-view', 'sink']);
+
 interface Expected {
   readonly id: GlobalId;
   readonly clusterId: string;
@@ -31,7 +33,7 @@ interface Expected {
 function* expected(t: TestEnvironment): Generator<Expected> {
   const { catalog, collections } = t.env;
   for (const { item, entity } of catalog.loadedItems()) {
-    if (entity === null || (item.kind !== 'index' && item.kind !== 'materialized-view')) continue;
+    if (entity === null || !MAINTAINED.has(item.kind)) continue;
     const clusterId = entity.clusterId!;
     const { replicas } = catalog.clusterById(clusterId)!;
     const instance = t.env.instance(clusterId);

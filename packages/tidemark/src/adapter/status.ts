@@ -1,6 +1,7 @@
 /** Where everything stands, for people and their tools: replicas, and each object with why it is not done and how long each part of its life took. */
 import { SqlError } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
+import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import type { Environment } from './environment.ts';
 import type { Instant } from './hydration/facts.ts';
 import type { ClusterState, ReplicaState } from './hydration/hydration.ts';
@@ -12,7 +13,7 @@ import { readiness } from './readiness.ts';
 export interface ObjectStatus {
   readonly id: string;
   readonly name: string | null;
-  readonly kind: 'index' | 'materialized view';
+  readonly kind: CatalogItem['kind'] | null;
   /** The last stage that all workers reached. */
   readonly stage: string | null;
   /** Why it is not done, as in `mz_hydration_blockers`; null: it is. */
@@ -127,7 +128,7 @@ function objectStatus(env: Environment, { facts, blocker }: Judged): ObjectStatu
   return {
     id: facts.objectId,
     name: nameOf(env, facts.objectId),
-    kind: facts.writes ? 'materialized view' : 'index',
+    kind: env.catalog.item(facts.objectId)?.kind ?? null,
     stage: facts.lastStage,
     reason: blocker?.reason ?? null,
     since: iso(blocker?.since ?? null),

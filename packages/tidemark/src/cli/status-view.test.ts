@@ -4,7 +4,7 @@ import type { ObjectStatus, ReplicaStatus, StatusReport } from '../adapter/statu
 import { duration, renderStatus } from './status-view.ts';
 
 const object = (o: Partial<ObjectStatus>): ObjectStatus => ({
-  ...{ id: 'u1', name: 'totals', kind: 'materialized view', stage: 'written', reason: null, since: null },
+  ...{ id: 'u1', name: 'totals', kind: 'materialized-view', stage: 'written', reason: null, since: null },
   ...{ blockedBy: null, details: null, queueMs: null, computeMs: null, blockedMs: null, writeMs: null },
   ...o,
 });
