@@ -335,14 +335,17 @@ export class Environment {
 
   /** A catalog table whose rows are kept here; durable ones are read from their shards. */
   isLiveTable(id: GlobalId): boolean {
-    return BUILTIN_TABLES.some((t) => !t.durable && systemId(t.number) === id);
+    return TABLES.get(id)?.durable === false;
   }
 
   /** What a catalog table holds now, at the time of the last commit. */
   builtinRows(id: GlobalId): readonly Row[] {
-    const table = BUILTIN_TABLES.find((t) => systemId(t.number) === id);
-    assert(table !== undefined, `${id} is a catalog table`);
-    return [...this.#rows.rowsIn(table.name)];
+    return [...this.#rows.rowsIn(builtinTable(id).name)];
+  }
+
+  /** Grows when they change. */
+  builtinVersion(id: GlobalId): number {
+    return this.#rows.versionOf(builtinTable(id).name);
   }
 
   /** Rows that a controller keeps about the present, under a key of its own; none: they go. */
@@ -408,6 +411,14 @@ export class Environment {
     await this.options.stores.durable.close();
     await this.options.stores.memory.close();
   }
+}
+
+const TABLES = new Map(BUILTIN_TABLES.map((t) => [systemId(t.number), t]));
+
+function builtinTable(id: GlobalId): (typeof BUILTIN_TABLES)[number] {
+  const table = TABLES.get(id);
+  assert(table !== undefined, `${id} is a catalog table`);
+  return table;
 }
 
 type InTurn = <T>(f: () => Promise<T>) => Promise<T>;

@@ -13,13 +13,14 @@ import { sqlErrorOf } from '../expr/eval-error.ts';
 import { identityMfp, type Mfp } from '../expr/scalar.ts';
 import { losesAnswers } from '../persist/log.ts';
 import { takeMfp } from '../plan/mfp.ts';
-import { columnsOf, type Mir, rewrite } from '../plan/mir.ts';
+import { columnsOf, type Mir } from '../plan/mir.ts';
 import { fastPath as indexRead } from '../plan/peek.ts';
 import type { QueryPlan } from '../plan/plan-query.ts';
 import { type Batch, consolidate } from '../repr/batch.ts';
 import { batchOf } from '../repr/rows.ts';
 import type { RelationDesc, Row } from '../repr/types.ts';
 import { EMPTY, type Timestamp } from '../time/timestamp.ts';
+import { type CatalogRows, withCatalogRows } from './catalog-rows.ts';
 import { SYSTEM_CLUSTER } from './clusters.ts';
 import {
   type BuiltPlan,
@@ -101,7 +102,8 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
   refuseFailed(env, plan.reads);
   const c = clusterOf(env, plan, options);
   if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
-  const mir = options.times === undefined ? withCatalogRows(env, c, plan.mir) : plan.mir;
+  if (options.times === undefined) env.hydration.refreshQueue();
+  const mir = options.times === undefined ? withCatalogRows(plan.mir, catalogRows(env, c)) : plan.mir;
   if (mir.op === 'Constant') return { rows: constantRows({ ...plan, mir }), desc, times: null };
   const logReads = plan.reads.filter((id) => hasLogTimes(env.catalog, id));
   const replicaId = replicaOf(env.catalog, c.clusterId, {
@@ -143,20 +145,16 @@ export function refuseFailed(env: Environment, reads: readonly GlobalId[]): void
 /** Catalog tables larger than this are read from their shards. */
 const INLINE_ROWS = 5000;
 
-/**
- * Catalog rows travel with a query to the cluster that it asks about: a busy worker would otherwise read each catalog
- * shard through several calls to this thread. Lifecycle joined with names, two workers, 2 cores, 2026-11-29: p50 from
- * 10.5 to 6.5 ms. Rows about the present travel to the system cluster too: in the books they are newer than in their shard.
- */
-function withCatalogRows(env: Environment, c: DataflowContext, mir: Mir): Mir {
-  env.hydration.refreshQueue();
-  return rewrite(mir, (node) => {
-    if (node.op !== 'Get' || !env.isLiveTable(node.id)) return node;
-    if (c.clusterId === SYSTEM_CLUSTER.id && !isLive(node.id)) return node;
-    const rows = env.builtinRows(node.id);
-    if (rows.length > INLINE_ROWS) return node;
-    return { op: 'Constant', columns: node.columns, rows: rows.map((row) => ({ row, diff: 1 })) };
-  });
+/** Of what may travel with a query; rows about the present go to the system cluster too: in the books they are newer than in their shard. */
+function catalogRows(env: Environment, c: DataflowContext): CatalogRows {
+  return {
+    versionOf: (id) => env.builtinVersion(id),
+    rowsOf: (id) => {
+      if (!env.isLiveTable(id) || (c.clusterId === SYSTEM_CLUSTER.id && !isLive(id))) return undefined;
+      const rows = env.builtinRows(id);
+      return rows.length > INLINE_ROWS ? undefined : rows;
+    },
+  };
 }
 
 const LIVE = new Set(BUILTIN_TABLES.filter((t) => t.live).map((t) => systemId(t.number)));

@@ -23,10 +23,16 @@ export type BuiltinRowsByTable = readonly { readonly table: BuiltinTableName; re
 
 export class BuiltinRows {
   readonly #emitted = new Map<string, BuiltinRowsByTable>();
+  readonly #versions = new Map<BuiltinTableName, number>();
 
   /** What a table holds now. */
   *rowsIn(table: BuiltinTableName): Iterable<BuiltinRow> {
     for (const rows of this.#emitted.values()) for (const r of rows) if (r.table === table) yield r.row;
+  }
+
+  /** How often the rows of a table have changed. */
+  versionOf(table: BuiltinTableName): number {
+    return this.#versions.get(table) ?? 0;
   }
 
   /** Replaces what stands under a key; no rows: it is gone. */
@@ -40,6 +46,8 @@ export class BuiltinRows {
       commit: () => {
         if (rows.length === 0) this.#emitted.delete(key);
         else this.#emitted.set(key, rows);
+        for (const table of new Set([...old, ...rows].map((r) => r.table)))
+          this.#versions.set(table, this.versionOf(table) + 1);
       },
     };
   }

@@ -28,7 +28,7 @@ const MAX_ROWS = 1000;
 
 export const foldConstants: Rule = {
   name: 'fold-constants',
-  apply: (mir, { context }) => rewrite(mir, (node) => fold(simplifyNode(node, context), context)),
+  apply: (mir, { context }) => rewrite(mir, (node) => foldNode(simplifyNode(node, context), context)),
 };
 
 function simplifyNode(node: Mir, context: EvalContext): Mir {
@@ -47,13 +47,15 @@ function simplifyNode(node: Mir, context: EvalContext): Mir {
 }
 
 type Rows = readonly { readonly row: Row; readonly diff: number }[];
-const rowsOf = (m: Mir): Rows | undefined =>
-  m.op === 'Constant' && !('error' in m.rows) && m.rows.length <= MAX_ROWS ? m.rows : undefined;
+export const constantRowsOf = (m: Mir, maxRows: number): Rows | undefined =>
+  m.op === 'Constant' && !('error' in m.rows) && m.rows.length <= maxRows ? m.rows : undefined;
 
-function fold(node: Mir, context: EvalContext): Mir {
+/** One node, over inputs that are folded. */
+export function foldNode(node: Mir, context: EvalContext, maxRows: number = MAX_ROWS): Mir {
+  const rowsOf = (m: Mir): Rows | undefined => constantRowsOf(m, maxRows);
   switch (node.op) {
     case 'Filter':
-      return foldFilter(node, context);
+      return foldFilter(node, context, maxRows);
     case 'Project': {
       const rows = rowsOf(node.input);
       if (rows !== undefined)
@@ -98,7 +100,7 @@ const constantOf = (node: Mir, rows: Rows): MirConstant => ({
   rows,
 });
 
-function foldFilter(node: Extract<Mir, { op: 'Filter' }>, context: EvalContext): Mir {
+function foldFilter(node: Extract<Mir, { op: 'Filter' }>, context: EvalContext, maxRows: number): Mir {
   const predicates: ScalarExpr[] = [];
   for (const p of node.predicates.flatMap((x) => (x.kind === 'and' ? x.args : [x]))) {
     if (p.kind === 'literal') {
@@ -108,11 +110,11 @@ function foldFilter(node: Extract<Mir, { op: 'Filter' }>, context: EvalContext):
     predicates.push(p);
   }
   if (isEmptyConstant(node.input)) return empty(columnsOf(node));
-  const rows = rowsOf(node.input);
+  const rows = constantRowsOf(node.input, maxRows);
   if (rows !== undefined) {
     const kept: { row: Row; diff: number }[] = [];
     for (const r of rows) {
-      const verdict = test(r.row, predicates, context);
+      const verdict = testRow(r.row, predicates, context);
       if (verdict === undefined) return filter(node.input, predicates);
       if (verdict) kept.push(r);
     }
@@ -122,7 +124,11 @@ function foldFilter(node: Extract<Mir, { op: 'Filter' }>, context: EvalContext):
 }
 
 /** Undefined where evaluation fails or cannot be done now. */
-function test(row: Row, predicates: readonly ScalarExpr[], context: EvalContext): boolean | undefined {
+export function testRow(
+  row: Row,
+  predicates: readonly ScalarExpr[],
+  context: EvalContext,
+): boolean | undefined {
   for (const p of predicates) {
     const v = simplify(withTypes(p, row), [], context);
     if (v.kind !== 'literal') return undefined;
