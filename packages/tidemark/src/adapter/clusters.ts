@@ -61,6 +61,7 @@ export interface ClusterHost {
     readonly generation: number;
     readonly start: number;
     readonly createReplica: CreateReplica;
+    readonly standby?: { readonly replicas?: ReadonlyMap<string, string> };
   };
   /** Is told what happens to dataflows and replicas. */
   readonly hydration: Pick<Hydration, 'lifecycle' | 'failed' | 'frontierMoved' | 'replicaStatus'>;
@@ -144,8 +145,24 @@ export class Clusters {
     return () => this.#lifecycleListeners.delete(listener);
   }
 
+  /** Where it runs: here, or at an address; null: nowhere, for a generation that stands by attaches to no other generation's. */
+  #placeOf(clusterId: ClusterId, { id, address }: ReplicaSpec): 'here' | string | null {
+    const { catalog, leadership, options } = this.#host;
+    if (address === undefined) return 'here';
+    if (leadership.role === 'leader') return address;
+    const name = `${catalog.get('cluster', clusterId)?.name}.${catalog.get('replica', id)?.name}`;
+    return options.standby?.replicas?.get(name) ?? null;
+  }
+
+  /** False where this generation has no replica of its own for one that the catalog gives by address. */
+  hasReplica(id: ReplicaId): boolean {
+    return this.#supervisors.has(id);
+  }
+
   startReplica(clusterId: ClusterId, replica: ReplicaSpec): void {
     const { createReplica, timers, clock } = this.#host.options;
+    const place = this.#placeOf(clusterId, replica);
+    if (place === null) return;
     const supervisor = new ReplicaSupervisor({
       replicaId: replica.id,
       instance: this.instance(clusterId),
@@ -153,7 +170,7 @@ export class Clusters {
         createReplica({
           replicaId: replica.id,
           workers: replica.workers,
-          ...(replica.address !== undefined && { address: replica.address }),
+          ...(place !== 'here' && { address: place }),
         }),
       timers,
       onStatus: (status, reason) => {

@@ -66,6 +66,8 @@ export interface StandbyOptions {
   claim(): Promise<void>;
   /** Everything durable is written by this process from now on. */
   onLeading?(): void;
+  /** Addresses of replicas of this generation, by `cluster.replica`, for those that the catalog gives by address. */
+  readonly replicas?: ReadonlyMap<string, string>;
 }
 
 /** How the catalog changes: entities that go (or are replaced), entities that come, and what their statements derive to. */

@@ -15,7 +15,7 @@ import type { Logger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import { systemId } from '../base/ids.ts';
 import { HISTORY_TABLES } from '../catalog/builtins/history-tables.ts';
-import type { ItemEntity } from '../catalog/entities.ts';
+import type { ItemEntity, ReplicaEntity } from '../catalog/entities.ts';
 import type { Shard } from '../persist/shard.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 import type { Environment } from './environment.ts';
@@ -27,7 +27,7 @@ import { loadSource } from './sources.ts';
 export interface NotCaughtUp extends Omit<Missing, 'reason' | 'clusterId' | 'replicaId'> {
   readonly clusterId: Missing['clusterId'] | null;
   readonly replicaId: Missing['replicaId'] | null;
-  readonly reason: Missing['reason'] | 'no_replica' | 'catalog_behind';
+  readonly reason: Missing['reason'] | 'no_replica' | 'no_replica_of_its_own' | 'catalog_behind';
 }
 
 export interface LeaderStatus {
@@ -59,11 +59,36 @@ function notCaughtUp(env: Environment, maxLagMs: number): readonly NotCaughtUp[]
       : [];
   // A replica that was lost here and came back counts at once: the old generation still answers.
   const { missing, clustersWithoutReplica } = readiness(env, { maxLagMs, stableForMs: 0 });
+  const foreign = foreignReplicas(env).map(
+    (r): NotCaughtUp => ({
+      ...{ ...nothing, name: r.name, clusterId: r.clusterId, replicaId: r.id },
+      ...{ reason: 'no_replica_of_its_own', details: null },
+    }),
+  );
+  const own = missing.filter((m) => !foreign.some((f) => f.replicaId === m.replicaId));
   const empty = clustersWithoutReplica.map((name): NotCaughtUp => {
     const clusterId = env.catalog.cluster(name)?.id ?? null;
     return { ...nothing, name, clusterId, reason: 'no_replica', details: null };
   });
-  return [...behind, ...missing, ...empty];
+  return [...behind, ...foreign, ...own, ...empty];
+}
+
+/** Given by address, and the old generation's: nothing runs for them here. */
+const foreignReplicas = (env: Environment): readonly ReplicaEntity[] =>
+  [...env.catalog.all('replica')].filter((r) => r.address !== undefined && !env.clusters.hasReplica(r.id));
+
+/** The catalog takes the addresses of this generation's replicas over; those that it lacks are asked to serve it. */
+async function adoptReplicas(env: Environment): Promise<void> {
+  for (const r of foreignReplicas(env)) env.clusters.startReplica(r.clusterId, r);
+  const addresses = env.options.standby?.replicas ?? new Map<string, string>();
+  const moved = [...env.catalog.all('replica')].flatMap((r): { old: ReplicaEntity; now: ReplicaEntity }[] => {
+    const address = addresses.get(`${env.catalog.get('cluster', r.clusterId)?.name}.${r.name}`);
+    return r.address === undefined || address === undefined ? [] : [{ old: r, now: { ...r, address } }];
+  });
+  if (moved.length > 0)
+    await env.exclusively(() =>
+      env.transact({ remove: moved.map((m) => m.old), put: moved.map((m) => m.now) }),
+    );
 }
 
 export class NotCaughtUpError extends SqlError {
@@ -144,6 +169,7 @@ async function fence(env: Environment): Promise<void> {
     else loadSource.loaded(env, e, shard.info().rows, shard.info().bytes);
   }
   await permitSinks(env);
+  await adoptReplicas(env);
   env.options.standby!.onLeading?.();
 }
 

@@ -28,6 +28,18 @@ export function address(value: string): BoundAddress {
   return { host: (m[1] ?? m[2])!, port };
 }
 
+/** Given any number of times: `cluster.replica=host:port`. */
+export function replicaPlaces(
+  value: string,
+  before: ReadonlyMap<string, string> = new Map(),
+): ReadonlyMap<string, string> {
+  const [, name, place] = /^([^=]+\.[^=]+)=([^=]+)$/.exec(value) ?? [];
+  if (name === undefined || place === undefined)
+    throw new InvalidArgumentError('expected CLUSTER.REPLICA=HOST:PORT, such as c.r2=127.0.0.1:7001');
+  address(place);
+  return new Map([...before, [name, place]]);
+}
+
 export function httpUrl(value: string): URL {
   const url = URL.parse(value);
   if (url === null || !/^https?:$/.test(url.protocol))

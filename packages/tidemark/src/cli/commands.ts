@@ -1,9 +1,10 @@
 /** The commands of `tidemark`. */
 import { enableCompileCache } from 'node:module';
 import { Command } from 'commander';
+import { SqlError } from '../base/error.ts';
 import type { BoundAddress } from '../host/listen.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
-import { address, explain, httpUrl, port, stderrLogger, text, workers } from './arguments.ts';
+import { address, explain, httpUrl, port, replicaPlaces, stderrLogger, text, workers } from './arguments.ts';
 import { replica } from './replica.ts';
 import { type StatusOptions, showStatus } from './status-command.ts';
 import { VERSION } from './version.ts';
@@ -37,6 +38,11 @@ export async function run(argv: readonly string[]): Promise<void> {
     )
     .option('--workers <n>', 'workers of cluster quickstart, when a new directory is set up', workers)
     .option('--read-only', 'stand by for the process that serves the directory, until it is promoted')
+    .option(
+      '--replica <cluster.replica=host:port>',
+      'with --read-only: a replica of its own for one that runs in a process of its own',
+      replicaPlaces,
+    )
     .option('--log-level <level>', 'debug, info, warn or error', 'warn')
     .addHelpText(
       'after',
@@ -100,6 +106,7 @@ interface ServeOptions {
   readonly data: string;
   readonly memory?: true;
   readonly readOnly?: true;
+  readonly replica?: ReadonlyMap<string, string>;
   readonly listen: BoundAddress;
   readonly http: BoundAddress;
   readonly workers?: number;
@@ -121,6 +128,10 @@ async function serve(o: ServeOptions): Promise<void> {
   const password = process.env['TIDEMARK_PASSWORD'];
   const replicaToken = process.env['TIDEMARK_REPLICA_TOKEN'];
   try {
+    if (o.replica !== undefined && o.readOnly !== true)
+      throw new SqlError('invalid_parameter_value', '--replica is for a process that stands by', {
+        hint: 'add --read-only; a process that leads has its replicas from CREATE CLUSTER REPLICA',
+      });
     server = await startServer({
       dataDir: o.memory === true ? null : o.data,
       listen: o.listen,
@@ -130,6 +141,7 @@ async function serve(o: ServeOptions): Promise<void> {
       ...(password !== undefined && { password }),
       token: process.env['TIDEMARK_HTTP_TOKEN'] || undefined,
       ...(o.readOnly === true && { readOnly: true }),
+      ...(o.replica !== undefined && { replicas: o.replica }),
       ...(replicaToken !== undefined && { replicaToken }),
       onFenced: (error) => {
         process.stderr.write(`tidemark stops: ${explain(error)}\n`);

@@ -28,6 +28,8 @@ export interface OpenOptions {
   readonly defaultWorkers?: number;
   /** Stands by for the process that writes to the data directory, until it is promoted. */
   readonly readOnly?: boolean;
+  /** Its own replicas, `host:port` by `cluster.replica`, for those that the catalog gives by address: those serve the leader. */
+  readonly replicas?: ReadonlyMap<string, string>;
   /** Shown to replicas in processes of their own, which must have the same. */
   readonly replicaToken?: string;
   /** Another process took the data directory over: stop. */
@@ -79,7 +81,11 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
   });
   const standby =
     dir !== null && readOnly
-      ? { claim: async () => void (await dir.promote()), onLeading: () => stopWatching?.() }
+      ? {
+          claim: async () => void (await dir.promote()),
+          onLeading: () => stopWatching?.(),
+          replicas: options.replicas ?? new Map<string, string>(),
+        }
       : undefined;
   const epoch = standby === undefined ? (dir?.epoch ?? { generation: 1, start: 1 }) : dir!.nextEpoch;
   try {
@@ -92,8 +98,7 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
       logger,
       files: new ThreadFileReader(),
       createReplica: ({ workers, address }) =>
-        // A replica serves one generation: one that stands by has its own, here.
-        address === undefined || dir?.writable === false
+        address === undefined
           ? connect(workers, { options, stores, processTag, logger })
           : elsewhere.dial(address, workers),
       defaultWorkers: options.defaultWorkers ?? 1,

@@ -37,6 +37,13 @@ export interface OpenOptions {
   readonly dataDir?: string;
   /** Stands by for the process that has the directory open, and reads; it writes once it is promoted (`promote`). */
   readonly readOnly?: boolean;
+  /**
+   * Of one that stands by: addresses of its own replicas, by `cluster.replica`, for those that run in processes of their own. They take
+   * the place of the leader's when this one is promoted.
+   */
+  readonly replicas?: Readonly<Record<string, string>>;
+  /** Another process has taken over, and this database answers no more: close it. */
+  readonly onFenced?: (error: Error) => void;
   /** `threads` (default): each worker on a thread of its own. `inline`: on this one. */
   readonly workers?: 'threads' | 'inline';
   readonly logger?: Logger;
@@ -92,6 +99,8 @@ export async function open(options: OpenOptions = {}): Promise<Database> {
     await openEnvironment({
       ...(options.dataDir !== undefined && { dataDir: options.dataDir }),
       ...(options.readOnly !== undefined && { readOnly: options.readOnly }),
+      ...(options.replicas !== undefined && { replicas: new Map(Object.entries(options.replicas)) }),
+      ...(options.onFenced !== undefined && { onFenced: options.onFenced }),
       ...(options.workers !== undefined && { workers: options.workers }),
       ...(options.logger !== undefined && { logger: options.logger }),
     }),

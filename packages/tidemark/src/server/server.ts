@@ -26,6 +26,8 @@ export interface ServerOptions {
   readonly token?: string | undefined;
   /** Stands by for the process that leads, until it is promoted. */
   readonly readOnly?: boolean;
+  /** Addresses of its own replicas, by `cluster.replica`. */
+  readonly replicas?: ReadonlyMap<string, string>;
   /** Shown to replicas in processes of their own. */
   readonly replicaToken?: string;
   readonly logger: Logger;
@@ -58,13 +60,16 @@ export async function startServer(o: ServerOptions): Promise<RunningServer> {
     ...(o.dataDir !== null && { dataDir: o.dataDir }),
     ...(o.defaultWorkers !== undefined && { defaultWorkers: o.defaultWorkers }),
     ...(o.readOnly !== undefined && { readOnly: o.readOnly }),
+    ...(o.replicas !== undefined && { replicas: o.replicas }),
     ...(o.replicaToken !== undefined && { replicaToken: o.replicaToken }),
     logger,
     onFenced: o.onFenced,
   });
   const closing: { close(): Promise<void> }[] = [opened];
   const close = async (): Promise<void> => {
-    for (const c of closing.splice(0).reverse()) await c.close();
+    const [environment, ...listeners] = closing.splice(0);
+    await Promise.all(listeners.map((l) => l.close()));
+    await environment?.close();
   };
   try {
     const pg = await listenPg({ ...o.listen, backend: wireBackend(opened.env), auth, logger });

@@ -1,0 +1,60 @@
+/** A generation that stands by and replicas in processes of their own: it attaches to none of the leader's, and brings its own. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { silentLogger } from '../packages/tidemark/src/base/clock.ts';
+import { serveReplica } from '../packages/tidemark/src/host/replica-server.ts';
+import { type Database, open } from '../packages/tidemark/src/index.ts';
+
+const LOOPBACK = '127.0.0.1';
+
+async function replica(t: TestContext, dataDir: string): Promise<string> {
+  const r = await serveReplica({
+    listen: { host: LOOPBACK, port: 0 },
+    dataDir,
+    workers: 1,
+    logger: silentLogger,
+  });
+  t.after(() => r.close());
+  return `${LOOPBACK}:${r.address.port}`;
+}
+
+/** Asked again when something may have moved: readiness is told, not polled. */
+async function caughtUp(db: Database): Promise<void> {
+  await db.ready({ timeoutMs: 30_000 });
+  while (!db.leaderStatus().caughtUp) await db.query('SELECT count(*) FROM v');
+}
+
+test('a replica by address needs one of the candidate, which takes its place in the catalog', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'tidemark-'));
+  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  const leader = await open({ dataDir, workers: 'inline' });
+  t.after(() => leader.close());
+  const blue = await replica(t, dataDir);
+  await leader.exec(`CREATE TABLE t (a int); INSERT INTO t VALUES (1);
+    CREATE CLUSTER c REPLICAS (r1 (ADDRESSES ('${blue}'), WORKERS 1));
+    CREATE MATERIALIZED VIEW v IN CLUSTER c AS SELECT a + 1 AS b FROM t`);
+  assert.deepEqual((await leader.query('SELECT b FROM v')).rows, [{ b: 2 }]);
+
+  const without = await open({ dataDir, workers: 'inline', readOnly: true });
+  const missing = () => without.leaderStatus().missing.map((m) => [m.name, m.reason]);
+  assert.ok(missing().some(([name, reason]) => name === 'r1' && reason === 'no_replica_of_its_own'));
+  await assert.rejects(without.promote(), /not caught up/);
+  await without.close();
+
+  const green = await replica(t, dataDir);
+  const candidate = await open({ dataDir, workers: 'inline', readOnly: true, replicas: { 'c.r1': green } });
+  t.after(() => candidate.close());
+  await caughtUp(candidate);
+  assert.deepEqual((await candidate.query('SELECT b FROM v')).rows, [{ b: 2 }]);
+  await candidate.promote();
+  await candidate.exec('INSERT INTO t VALUES (2)');
+  assert.deepEqual((await candidate.query('SELECT b FROM v ORDER BY b')).rows, [{ b: 2 }, { b: 3 }]);
+  const { rows } = await candidate.query(
+    "SELECT address FROM mz_cluster_replicas WHERE name = 'r1' AND address IS NOT NULL",
+  );
+  assert.deepEqual(rows, [{ address: green }]);
+  await assert.rejects(leader.query('SELECT a FROM t'), /taken over/);
+});
