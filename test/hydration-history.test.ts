@@ -118,6 +118,47 @@ test('L09: a replica without objects has an episode of none, log indexes are not
     ]);
   }));
 
+const PROGRESS =
+  'SELECT object_id, rows_done, rows_total FROM mz_internal.mz_hydration_progress ORDER BY object_id';
+
+test('L16, L17: progress weighs inputs by rows, is fixed by the as-of, and completes when the object is hydrated', () =>
+  withTest(2, async (t) => {
+    await t.exec('CREATE TABLE big (a int); INSERT INTO big SELECT generate_series(1, 1000)');
+    await t.exec('INSERT INTO big SELECT generate_series(1, 9000)');
+    const small = ['s1', 's2', 's3'];
+    for (const s of small)
+      await t.exec(`CREATE TABLE ${s} (a int); INSERT INTO ${s} SELECT generate_series(1, 10)`);
+    const look = async (): Promise<readonly unknown[][]> =>
+      of(await t.query(PROGRESS), 'rows_done', 'rows_total');
+    const release = t.holdReads('big', { letThrough: 1 });
+    await t.exec(
+      'CREATE MATERIALIZED VIEW v AS SELECT big.a FROM big, s1, s2, s3 WHERE big.a = s1.a AND s1.a = s2.a AND s2.a = s3.a',
+    );
+    await t.advance(3000);
+    assert.deepEqual(await look(), [[1030, 10_030]]);
+    await t.exec('INSERT INTO big SELECT generate_series(1, 500)');
+    await t.advance(3000);
+    assert.deepEqual(await look(), [[1030, 10_030]], 'what is inserted later does not count');
+    release();
+    await t.advance(3000);
+    assert.deepEqual(await look(), [[10_030, 10_030]]);
+    await t.exec('CREATE INDEX i ON v (a)');
+    await t.exec('CREATE MATERIALIZED VIEW w AS SELECT a FROM v WHERE a > 3');
+    await t.advance(3000);
+    const [, , w] = await look();
+    assert.deepEqual(w, [10, 10], 'the updates in the arrangement that it imports');
+    await t.exec('DROP MATERIALIZED VIEW w');
+    await t.advance(1000);
+    assert.equal((await look()).length, 2);
+    await t.crash();
+    await t.advance(300);
+    assert.deepEqual(await look(), [], 'what a replica had read is gone with it');
+    await t.connected();
+    await t.advance(3000);
+    const again = await look();
+    assert.ok(again.length === 2 && again.every(([done, total]) => done === total && done !== null));
+  }));
+
 test('L24: what was under way when the environment ended is not under way for ever', () =>
   withTest(2, async (t) => {
     await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE INDEX done ON t (a)');

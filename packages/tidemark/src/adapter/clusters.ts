@@ -13,6 +13,7 @@ import type { ReconciliationOutcomes, ReplicaConnection } from '../compute/proto
 import type { EpisodeEvent, LifeAck } from '../controller/episodes.ts';
 import { ComputeInstance } from '../controller/instance.ts';
 import type { LifecycleEvent } from '../controller/lives.ts';
+import type { ProgressRow } from '../controller/progress.ts';
 import type { Row } from '../repr/types.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Hydration } from './hydration/hydration.ts';
@@ -74,6 +75,13 @@ export interface ClusterHost {
 const hydrationConcurrency = (catalog: CatalogState): number =>
   Number(catalog.setting('compute_hydration_concurrency') ?? SETTINGS.compute_hydration_concurrency.default);
 
+const progressRow = (replicaId: ReplicaId, id: GlobalId, { rowsDone, rowsTotal }: ProgressRow): Row => [
+  id,
+  replicaId,
+  BigInt(rowsDone),
+  rowsTotal === null ? null : BigInt(rowsTotal),
+];
+
 export class Clusters {
   readonly #host: ClusterHost;
   readonly #instances = new Map<ClusterId, ComputeInstance>();
@@ -110,6 +118,10 @@ export class Clusters {
       start,
       uuid: () => this.#host.uuid(),
       onEpisode: (e) => this.#host.history.receive(e),
+      onProgress: (replicaId, id, row) => {
+        const rows = row === null ? [] : [progressRow(replicaId, id, row)];
+        this.#host.setLiveLater('mz_hydration_progress', `${replicaId}/${id}`, rows);
+      },
       hydrationConcurrency: () => hydrationConcurrency(catalog),
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
       onReconciled: (id, outcomes) => this.#reconciled(id, outcomes),

@@ -17,6 +17,7 @@ import {
 } from '../introspection/lifecycle.ts';
 import { EMPTY, type Frontier, isEmpty, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
 import type { IndexTraces } from './peeks.ts';
+import { ProgressReporter, type SnapshotProgress } from './progress.ts';
 import type { LifecycleResponse, Response } from './protocol.ts';
 import type { Sink, SinkAnswers } from './sink/sink.ts';
 
@@ -30,6 +31,8 @@ export interface CollectionOptions {
   readonly life: number;
   /** The most bytes that the arrangements of its dataflow took. */
   readonly peakBytes: () => number;
+  /** How much of its snapshot is through. Absent: nobody follows it. */
+  readonly snapshot?: SnapshotProgress;
   readonly clock: EventClock;
   readonly log: ExportLog | null;
   /** What the dataflow reads, and how far each has come on this worker. */
@@ -49,6 +52,8 @@ export class Collection {
   readonly #o: CollectionOptions;
   readonly #lifecycle: Lifecycle;
   readonly #told: LifecycleResponse[] = [];
+  readonly #snapshot: ProgressReporter | undefined;
+  #peakBytes = 0;
   #output: Output | undefined;
   #write: Frontier = MIN_TIME;
   #outputFrontier: Frontier = MIN_TIME;
@@ -64,6 +69,8 @@ export class Collection {
     this.log = options.log;
     const { lifecycle, transitions } = Lifecycle.install(options.installedNs, options.reason);
     this.#lifecycle = lifecycle;
+    const { id, worker, life, snapshot, send } = options;
+    this.#snapshot = snapshot && new ProgressReporter({ id, worker, life, progress: snapshot, send });
     this.#respond(transitions);
   }
 
@@ -91,20 +98,21 @@ export class Collection {
         reason: t.reason,
         asOf,
         life,
-        ...(t.stage === 'hydrated' && { peakBytes: this.#o.peakBytes() }),
+        ...(t.stage === 'hydrated' && { peakBytes: this.peakBytes }),
       };
       this.#told.push(response);
       send(response);
     }
   }
 
-  /** What was said of its life, for whoever may not have heard it. */
   get told(): readonly LifecycleResponse[] {
     return this.#told;
   }
 
+  /** A dataflow that has ended by itself is asked no more. */
   get peakBytes(): number {
-    return this.#o.peakBytes();
+    this.#peakBytes = Math.max(this.#peakBytes, this.#o.peakBytes());
+    return this.#peakBytes;
   }
 
   /** For a controller that connects anew: the stages as they were told, and every frontier past `asOf` from the next report on. */
@@ -114,6 +122,7 @@ export class Collection {
     this.#outputFrontier = MIN_TIME;
     this.#input = MIN_TIME;
     for (const response of this.#told) this.#o.send(response);
+    this.#snapshot?.repeat();
   }
 
   /** The computation was unblocked. */
@@ -170,6 +179,7 @@ export class Collection {
     this.#frontiers(write, input, output);
     if (output > this.asOf) this.#outputPassed();
     this.#stages(o, progress, write);
+    this.#snapshot?.step(this.#o.clock.ns(), this.#lifecycle.isHydrated);
   }
 
   #frontiers(write: Frontier, input: Frontier, output: Frontier): void {

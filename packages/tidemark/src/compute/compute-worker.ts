@@ -7,7 +7,7 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
-import type { GlobalId } from '../base/ids.ts';
+import { type GlobalId, idClass } from '../base/ids.ts';
 import type { Mesh, MeshMessage } from '../dataflow/mesh.ts';
 import { type DebugCounts, Worker } from '../dataflow/worker.ts';
 import type { EvalContext } from '../expr/functions.ts';
@@ -22,6 +22,7 @@ import { Collection } from './collection.ts';
 import { DataflowInstance } from './dataflow-instance.ts';
 import { LoggingDataflow } from './logging-dataflow.ts';
 import { WorkerPeeks } from './peeks.ts';
+import type { SnapshotProgress } from './progress.ts';
 import type { Command, DataflowDescription, Response, Tunables } from './protocol.ts';
 import { PROTOCOL_VERSION } from './protocol.ts';
 import { outcomesOf, reconcile } from './reconcile.ts';
@@ -253,8 +254,9 @@ export class ComputeWorker {
     dataflowIndex: number;
     reason: InstallReason;
     imports: ReadonlyMap<GlobalId, () => Frontier>;
+    snapshot?: SnapshotProgress;
   }): Collection {
-    const { id, asOf, reason, imports } = o;
+    const { id, asOf, reason, imports, snapshot } = o;
     assert(!this.#collections.has(id), `export ${id} is created once`);
     const ns = this.#clock.ns();
     const log =
@@ -274,6 +276,7 @@ export class ComputeWorker {
       reason,
       life: o.dataflowIndex,
       peakBytes: () => this.bytes.peakOf(o.dataflowIndex),
+      ...(snapshot !== undefined && idClass(id) === 'user' && { snapshot }),
       clock: this.#clock,
       log,
       imports,

@@ -28,6 +28,7 @@ import { arrangementSpec } from '../trace/arranged-batch.ts';
 import type { TraceHandle } from '../trace/trace.ts';
 import type { Collection } from './collection.ts';
 import type { IndexTraces } from './peeks.ts';
+import { SnapshotProgress } from './progress.ts';
 import type { DataflowDescription, IndexExport, IndexImport, Response, SinkExport } from './protocol.ts';
 import { type ShardAccess, shardSource } from './shard-source.ts';
 import { buildSink } from './sink/sinks.ts';
@@ -37,6 +38,7 @@ export interface NewCollection {
   readonly asOf: Timestamp;
   readonly dataflowIndex: number;
   readonly imports: ReadonlyMap<GlobalId, () => Frontier>;
+  readonly snapshot: SnapshotProgress;
 }
 
 export interface DataflowOptions {
@@ -64,6 +66,7 @@ export class DataflowInstance {
   readonly #o: DataflowOptions;
   readonly #dataflow: Dataflow;
   readonly #gate = new Gate();
+  readonly #snapshot: SnapshotProgress = new SnapshotProgress(() => this.#dataflow.queuedRecords);
   readonly #live = new Map<GlobalId, Collection>();
   readonly #tokens: Set<GlobalId>;
   readonly #compactedTo = new Map<GlobalId, Frontier>();
@@ -86,7 +89,13 @@ export class DataflowInstance {
     for (const id of this.exports)
       this.#live.set(
         id,
-        options.createCollection({ id, asOf: d.asOf, dataflowIndex: worker.nextDataflowIndex, imports }),
+        options.createCollection({
+          id,
+          asOf: d.asOf,
+          dataflowIndex: worker.nextDataflowIndex,
+          imports,
+          snapshot: this.#snapshot,
+        }),
       );
     this.#dataflow = worker.buildDataflow(d.name, (scope) => this.#build(scope, imports), {
       urgent: d.internal === true || this.exports.every((id) => idClass(id) === 'transient'),
@@ -141,6 +150,7 @@ export class DataflowInstance {
         until: d.until,
         gate: this.#gate,
         onError: this.#o.onError,
+        onRows: this.#snapshot.import(),
       });
       const p = probe(scope, oks, `Frontier ${i.id}`);
       imports.set(i.id, () => p.frontier);
@@ -179,7 +189,7 @@ export class DataflowInstance {
       const name = `Import ${i.id}${what}`;
       const gate = this.#gate;
       return i.frozenAt === undefined
-        ? importTrace(scope, handle, { name, asOf, until, gate })
+        ? importTrace(scope, handle, { name, asOf, until, gate, onRows: this.#snapshot.import() })
         : importFrozen(scope, handle, { name, readAt: i.frozenAt, presentAt: asOf, gate });
     };
     // The trace runs ahead of what is let in while the dataflow is suspended.

@@ -209,6 +209,7 @@ export interface ProgressResponse {
   readonly kind: 'progress';
   readonly worker: number;
   readonly id: GlobalId;
+  readonly life: number;
   /** Updates read and passed on, out of what this worker found to read. */
   readonly rowsDone: number;
   readonly rowsTotal: number;

@@ -24,6 +24,7 @@ import type { Batch } from '../repr/batch.ts';
 import type { Frontier, Timestamp } from '../time/timestamp.ts';
 import { decodeControl, encodeControl } from './control.ts';
 import { frontierOwner } from './frontier-owner.ts';
+import type { RowsEvent } from './progress.ts';
 
 /** What reads shards for workers, whichever store they live in. */
 export interface ShardAccess {
@@ -42,8 +43,8 @@ export interface ShardSourceOptions {
   readonly gate?: Gate;
   /** Something of the host failed; nothing more comes. */
   readonly onError: (error: unknown) => void;
-  /** Updates to read in total, once known; then updates read. For progress. */
-  readonly onRows?: (event: { readonly kind: 'total' | 'read'; readonly rows: number }) => void;
+  /** Updates of the snapshot: how many this worker lists, for all to read, once known; then how many it has read. */
+  readonly onRows?: (event: RowsEvent) => void;
 }
 
 /** Reads under way on one worker: one decodes while the next is fetched. */
@@ -59,8 +60,10 @@ export function shardSource(scope: Scope, options: ShardSourceOptions): OksErrs 
     const { oks, errs, done } = readParts(inner, list.stream, options);
     const owner = frontierOwner(options.shardId, scope.host.peers);
     const released = probe(inner, exchangeRows(inner, done, toWorker(owner), 'ShardReleased'));
-    if (scope.host.index !== owner) list.handle.close();
-    else {
+    if (scope.host.index !== owner) {
+      list.handle.close();
+      options.onRows?.({ kind: 'total', rows: 0 });
+    } else {
       const abort = new AbortController();
       const lister = new Lister(options, list.handle, abort.signal);
       released.onChange((f) => lister.readThrough(f));
@@ -185,7 +188,7 @@ class Reader implements OperatorLogic {
   readonly #errs: OutputPort<Batch>;
   readonly #o: ShardSourceOptions;
   readonly #waiting: PendingRead[] = [];
-  readonly #ready: { readonly updates: Updates; readonly capability: Capability }[] = [];
+  readonly #ready: (PendingRead & { readonly updates: Updates })[] = [];
   #running = 0;
   #ended = false;
   /** Parts announced so far; part k is this worker's if k mod peers is its index. */
@@ -211,11 +214,13 @@ class Reader implements OperatorLogic {
       for (const { value, time } of decodeControl<PartRead>(b))
         if (this.#announced++ % peers === index)
           this.#waiting.push({ read: value, capability: this.#ctx.implied.delayed(time) });
-    for (const { updates, capability } of this.#ready.splice(0)) {
+    for (const { read, updates, capability } of this.#ready.splice(0)) {
+      const { time } = capability;
       this.#oks.send(capability, updates.oks);
       this.#errs.send(capability, updates.errs);
       capability.dispose();
-      this.#o.onRows?.({ kind: 'read', rows: updates.oks.length + updates.errs.length });
+      // As it was listed: some of its updates may be of other times, and are passed over.
+      if (time === this.#o.asOf) this.#o.onRows?.({ kind: 'read', rows: read.part.rows });
     }
     if (this.#waiting.length === 0) return;
     if (this.#oks.backlog > BACKLOG_ROWS) {
@@ -231,7 +236,7 @@ class Reader implements OperatorLogic {
       .readPart(read)
       .then((updates) => {
         if (this.#ended) return;
-        this.#ready.push({ updates, capability });
+        this.#ready.push({ read, updates, capability });
         this.#ctx.reactivate();
       })
       .catch((error: unknown) => {

@@ -1,16 +1,21 @@
-/** What one cluster tells the history: its replicas as they come and go, and the lives on them, whatever else is done with the same words. */
+/**
+ * What one cluster tells those who follow lives, whatever else it does with the same words: the history, of replicas as they come and go
+ * and of all lives on them; and progress, of what lives now.
+ */
 import type { Clock } from '../base/clock.ts';
-import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
-import type { Response } from '../compute/protocol.ts';
+import { type ClusterId, type GlobalId, idClass, type ReplicaId } from '../base/ids.ts';
+import type { LifecycleResponse, ProgressResponse, Response } from '../compute/protocol.ts';
 import type { Collection } from './collection.ts';
 import type { EpisodeEvent } from './episodes.ts';
+import { Progress, type ProgressOptions } from './progress.ts';
 import type { Replica } from './replica.ts';
 
 export interface EpisodeFeedOptions {
   readonly clusterId: ClusterId;
   readonly clock: Clock;
   readonly collections: ReadonlyMap<GlobalId, Collection>;
-  readonly tell: (event: EpisodeEvent) => void;
+  readonly onEpisode: ((event: EpisodeEvent) => void) | undefined;
+  readonly onProgress: ProgressOptions['onRow'] | undefined;
 }
 
 export class EpisodeFeed {
@@ -18,8 +23,15 @@ export class EpisodeFeed {
   /** Connections over which a worker said hello. */
   readonly #greeted = new WeakSet<Replica>();
 
+  readonly #progress: Progress;
+
   constructor(options: EpisodeFeedOptions) {
     this.#o = options;
+    this.#progress = new Progress({ onRow: (...row) => options.onProgress?.(...row) });
+  }
+
+  #tell(event: EpisodeEvent): void {
+    this.#o.onEpisode?.(event);
   }
 
   get #at(): number {
@@ -27,7 +39,17 @@ export class EpisodeFeed {
   }
 
   received(replica: Replica, r: Response): void {
-    const { clusterId, collections, tell } = this.#o;
+    if (r.kind === 'progress' || r.kind === 'lifecycle') this.#follow(replica, r);
+    this.#record(replica, r);
+  }
+
+  #follow(replica: Replica, r: ProgressResponse | LifecycleResponse): void {
+    if (idClass(r.id) === 'user' && this.#o.collections.get(r.id)?.dropped === false)
+      this.#progress.receive(replica, r);
+  }
+
+  #record(replica: Replica, r: Response): void {
+    const { clusterId, collections } = this.#o;
     const { id: replicaId, workers } = replica;
     const at = this.#at;
     switch (r.kind) {
@@ -35,7 +57,7 @@ export class EpisodeFeed {
         // All workers of a replica are one process: the first that says hello says it for all.
         if (this.#greeted.has(replica)) return;
         this.#greeted.add(replica);
-        tell({ kind: 'connected', clusterId, replicaId, incarnation: r.incarnation, workers, at });
+        this.#tell({ kind: 'connected', clusterId, replicaId, incarnation: r.incarnation, workers, at });
         return;
       case 'lifecycle':
       case 'lifeClosed': {
@@ -43,26 +65,32 @@ export class EpisodeFeed {
         // A dropped index may go on for its importers; to readers its life ended with its drop.
         if (r.kind === 'lifecycle' && c?.dropped === true) return;
         const writes = c && c.kind === 'materialized-view';
-        tell({ kind: 'reported', replicaId, response: r, writes, at });
+        this.#tell({ kind: 'reported', replicaId, response: r, writes, at });
         return;
       }
       case 'failed':
-        if (collections.has(r.id)) tell({ kind: 'failed', replicaId, objectId: r.id, at });
+        if (collections.has(r.id)) this.#tell({ kind: 'failed', replicaId, objectId: r.id, at });
         return;
       default:
         return;
     }
   }
 
+  /** It was lost or removed. */
+  forgetReplica(replicaId: ReplicaId): void {
+    this.#progress.forgetReplica(replicaId);
+  }
+
   disconnected(replicaId: ReplicaId, reason: string): void {
-    this.#o.tell({ kind: 'disconnected', replicaId, reason, at: this.#at });
+    this.#tell({ kind: 'disconnected', replicaId, reason, at: this.#at });
   }
 
   created(objectId: GlobalId): void {
-    this.#o.tell({ kind: 'created', clusterId: this.#o.clusterId, objectId, at: this.#at });
+    this.#tell({ kind: 'created', clusterId: this.#o.clusterId, objectId, at: this.#at });
   }
 
   dropped(objectId: GlobalId): void {
-    this.#o.tell({ kind: 'dropped', clusterId: this.#o.clusterId, objectId, at: this.#at });
+    this.#progress.forget(objectId);
+    this.#tell({ kind: 'dropped', clusterId: this.#o.clusterId, objectId, at: this.#at });
   }
 }

@@ -6,6 +6,7 @@ import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Frontier } from '../time/timestamp.ts';
 import type { EpisodeEvent } from './episodes.ts';
+import type { ProgressOptions } from './progress.ts';
 import type { SubscribeLimits } from './subscribes.ts';
 
 export interface InstanceOptions {
@@ -29,6 +30,8 @@ export interface InstanceOptions {
   readonly onFailed?: (id: GlobalId, error: { code: string; message: string }, replicaId: ReplicaId) => void;
   /** What happens to replicas, and to lives on them. */
   readonly onEpisode?: (event: EpisodeEvent) => void;
+  /** How far an object has got with its snapshot. */
+  readonly onProgress?: ProgressOptions['onRow'];
   /** A replica that went on without this environment has kept what it could. */
   readonly onReconciled?: (replicaId: ReplicaId, outcomes: ReconciliationOutcomes) => void;
   /** A collection's frontier moved. */

@@ -51,7 +51,8 @@ export class ComputeInstance {
       clusterId: this.clusterId,
       clock: options.clock,
       collections: this.#collections,
-      tell: (e) => options.onEpisode?.(e),
+      onEpisode: options.onEpisode,
+      onProgress: options.onProgress,
     });
     this.#scheduler = new Scheduler({
       collections: this.#collections,
@@ -199,6 +200,7 @@ export class ComputeInstance {
   #forgetReplica(id: ReplicaId, error: () => SqlError, forEver: boolean): void {
     this.#replicas.delete(id);
     this.lives.forgetReplica(id);
+    this.#feed.forgetReplica(id);
     this.#failures.forgetReplica(id);
     this.#reads.leave(id, error);
     this.#subscribes.replicaGone(id, error, forEver && this.#replicas.size === 0);

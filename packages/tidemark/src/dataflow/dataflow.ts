@@ -15,6 +15,7 @@ export class Dataflow implements DataflowParts {
   readonly name: string;
   readonly host: OperatorHost;
   readonly #members: { shutdown(): void }[] = [];
+  readonly #operators: Operator[] = [];
   readonly #exchanges: ExchangeChannel[] = [];
   readonly #built: (() => void)[] = [];
   readonly #ended: (() => void)[] = [];
@@ -38,12 +39,20 @@ export class Dataflow implements DataflowParts {
     return this.#state;
   }
 
+  /** Records that wait to be pulled by an operator of it on this worker. */
+  get queuedRecords(): number {
+    let n = 0;
+    for (const op of this.#operators) for (const i of op.inputs) n += i.queuedRecords;
+    return n;
+  }
+
   addMember(member: { shutdown(): void }): void {
     this.#members.push(member);
   }
 
   addOperator(op: Operator): void {
     this.#members.push(op);
+    this.#operators.push(op);
     this.#incomplete++;
   }
 
@@ -105,6 +114,7 @@ export class Dataflow implements DataflowParts {
   #free(): void {
     for (let i = this.#members.length - 1; i >= 0; i--) this.#members[i]!.shutdown();
     this.#members.length = 0;
+    this.#operators.length = 0;
     this.#exchanges.length = 0;
     this.host.runtimeCounts.channels -= this.#channels;
     for (const f of this.#built) f();

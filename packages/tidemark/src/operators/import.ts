@@ -30,6 +30,8 @@ export interface ImportOptions {
   readonly gate?: Gate;
   /** When the trace's writer is dropped: keep the frontier where it is (default), or end the stream. */
   readonly onWriterGone?: 'hold' | 'close';
+  /** Updates of the batches that exist when the gate opens, once; then those of them that were sent. */
+  readonly onRows?: (event: { readonly kind: 'total' | 'read'; readonly rows: number }) => void;
 }
 
 /** Imports a trace; the handle stays the caller's, the import keeps a clone for as long as it needs one. */
@@ -61,6 +63,8 @@ class Importer implements OperatorLogic {
   readonly #capability: Capability;
   readonly #unlisten: () => void;
   readonly #queue: ArrangedBatch[] = [];
+  /** Batches at the head of the queue that were there when the gate opened. */
+  #initial = 0;
   #started = false;
   #holding = true;
   #listening = true;
@@ -105,6 +109,8 @@ class Importer implements OperatorLogic {
       // Nothing comes before it: readers of rows may absorb the first batches as they arrive (a join knows better, see `Side`).
       this.#capability.downgrade(options.asOf);
       this.#queue.push(...handle.batches());
+      this.#initial = this.#queue.length;
+      options.onRows?.({ kind: 'total', rows: this.#queue.reduce((n, b) => n + b.length, 0) });
       this.#upper = handle.upper;
       // The queue holds the batches themselves.
       this.#holding = false;
@@ -125,6 +131,10 @@ class Importer implements OperatorLogic {
 
   #send(batch: ArrangedBatch, fuel: Fuel): void {
     fuel.spend(1 + (batch.length >> 5));
+    if (this.#initial > 0) {
+      this.#initial--;
+      this.#p.options.onRows?.({ kind: 'read', rows: batch.length });
+    }
     if (batch.length === 0 || batch.lower >= this.#until) return;
     this.#p.to.send(this.#capability, restrictTimes(batch, this.#p.options.asOf, this.#until));
   }

@@ -9,11 +9,14 @@ import {
 } from '../persist/consensus.ts';
 
 class Gates {
-  readonly #held = new Map<string, { readonly open: Promise<void>; readonly release: () => void }>();
+  readonly #held = new Map<
+    string,
+    { readonly open: Promise<void>; readonly release: () => void; letThrough: number }
+  >();
 
-  hold(prefix: string): () => void {
+  hold(prefix: string, letThrough = 0): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const gate = { open: promise, release: resolve };
+    const gate = { open: promise, release: resolve, letThrough };
     this.#held.set(prefix, gate);
     return () => {
       if (this.#held.get(prefix) === gate) this.#held.delete(prefix);
@@ -22,7 +25,8 @@ class Gates {
   }
 
   async pass(key: string): Promise<void> {
-    for (const [prefix, gate] of [...this.#held]) if (key.startsWith(prefix)) await gate.open;
+    for (const [prefix, gate] of [...this.#held])
+      if (key.startsWith(prefix) && gate.letThrough-- <= 0) await gate.open;
   }
 }
 
@@ -50,9 +54,9 @@ export class HeldBlob extends MemoryBlob implements Blob {
     return () => void this.#broken.delete(prefix);
   }
 
-  /** Reads of keys that begin so wait until the returned function is called. */
-  hold(prefix: string): () => void {
-    return this.#gates.hold(prefix);
+  /** Reads of keys that begin so wait, all but the first ones, until the returned function is called. */
+  hold(prefix: string, letThrough?: number): () => void {
+    return this.#gates.hold(prefix, letThrough);
   }
 
   override async get(key: string): Promise<Uint8Array<ArrayBuffer> | null> {

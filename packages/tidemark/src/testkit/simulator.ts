@@ -354,9 +354,9 @@ export class TestEnvironment {
     return this.#data.consensus.hold(consensusKey(this.#shardOf(name)));
   }
 
-  /** Nothing is read from the object's shard until the returned function is called. */
-  holdReads(name: string): () => void {
-    return this.#data.blob.hold(`${this.#shardOf(name)}/`);
+  /** Nothing is read from the object's shard, but for as many parts as are let through, until the returned function is called. */
+  holdReads(name: string, o: { readonly letThrough?: number } = {}): () => void {
+    return this.#data.blob.hold(`${this.#shardOf(name)}/`, o.letThrough);
   }
 
   /** Reads from the object's shard fail until the returned function is called. */

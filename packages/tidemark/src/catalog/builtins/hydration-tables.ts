@@ -55,4 +55,18 @@ export const HYDRATION_TABLES = [
       'slowest_object_id text? | the object not hydrated that was installed first, else the one that took longest from installed to hydrated',
     ),
   }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_hydration_progress',
+    number: 1044,
+    oid: 21044,
+    doc: 'how much of its snapshot each object has put through on each replica; it never goes back, and stays at the total',
+    columns: columns(
+      'object_id text',
+      'replica_id text',
+      'rows_done uint8 | updates read and passed on; short of the total until every worker is hydrated',
+      'rows_total uint8? | updates to read at the as-of, of shards and imported indexes; NULL before every worker has looked',
+    ),
+    key: ['object_id', 'replica_id'],
+  }),
 ] as const;
