@@ -12,6 +12,7 @@ export class History {
   readonly #t: TestEnvironment;
   readonly #workers: number;
   readonly #blocked: Set<GlobalId>;
+  readonly #outlive: boolean;
   readonly #random: SeededRandom;
   readonly #queries: Started[] = [];
   readonly #holds: (() => void)[] = [];
@@ -20,7 +21,12 @@ export class History {
   /** Once nothing is held up any more. */
   atRest: () => Promise<void> = async () => undefined;
 
-  constructor(w: Watched, options: { seed: number; workers: number; blocked: Set<GlobalId> }) {
+  /** `outlive`: replicas do, so connections are cut and the environment dies. */
+  constructor(
+    w: Watched,
+    options: { seed: number; workers: number; blocked: Set<GlobalId>; outlive?: boolean },
+  ) {
+    this.#outlive = options.outlive ?? false;
     this.#w = w;
     this.#t = w.t;
     this.#workers = options.workers;
@@ -79,7 +85,7 @@ export class History {
         if (indexes.length > 0) await t.exec(`DROP INDEX ${r.pick(indexes)}`);
         return;
       case 9:
-        return t.crash();
+        return this.#outlive ? this.#part() : t.crash();
       case 10: {
         const logs = 'mz_introspection.mz_compute_exports_per_worker';
         const q = t.start(`SELECT count(*) FROM ${r.pick(relations)}, ${logs}`);
@@ -99,6 +105,26 @@ export class History {
       case 14:
         for (const release of this.#holds.splice(0)) release();
         return this.#unblock();
+    }
+  }
+
+  /** A connection is cut, the environment dies, or the replica does. */
+  async #part(): Promise<void> {
+    const t = this.#t;
+    const what = this.#random.below(4);
+    // A start writes to every shard: it would wait for those that are held.
+    if (what > 1) for (const release of this.#holds.splice(0)) release();
+    switch (what) {
+      case 0:
+        return t.crash();
+      case 1:
+        return t.cut();
+      case 2:
+        return t.restart();
+      case 3:
+        // Who asked dies with it.
+        this.#queries.splice(0);
+        return t.kill();
     }
   }
 

@@ -2,11 +2,8 @@
 import assert from 'node:assert/strict';
 import type { Logger } from '../../packages/tidemark/src/base/clock.ts';
 import { LogChecker } from '../../packages/tidemark/src/testkit/log-checker.ts';
-import {
-  openTest,
-  type TestEnvironment,
-  type TestOptions,
-} from '../../packages/tidemark/src/testkit/simulator.ts';
+import { openTest, type TestEnvironment } from '../../packages/tidemark/src/testkit/simulator.ts';
+import type { TestOptions } from '../../packages/tidemark/src/testkit/test-options.ts';
 
 export interface Watched {
   readonly t: TestEnvironment;

@@ -133,11 +133,26 @@ export class DataflowInstance {
   }
 
   compacted(id: GlobalId, to: Frontier): void {
-    this.#compactedTo.set(id, to);
+    this.#compactedTo.set(id, Math.max(to, this.#compactedTo.get(id) ?? MIN_TIME));
+  }
+
+  /**
+   * From when it computes. The engine's own dataflows over logs are asked for from the beginning, whenever that is: logs read as
+   * empty before what they have compacted to, the same on all workers.
+   */
+  get #computedFrom(): Timestamp {
+    const { description: d, collection } = this.#o;
+    if (d.internal !== true) return d.asOf;
+    const since = (id: GlobalId): Frontier => {
+      const { traces } = collection(id);
+      return traces === undefined ? MIN_TIME : Math.max(traces.oks.since, traces.errs.since);
+    };
+    return Math.max(d.asOf, ...d.indexImports.map((i) => since(i.id)));
   }
 
   #build(scope: Scope, imports: Map<GlobalId, () => Frontier>): void {
     const { description: d } = this.#o;
+    const asOf = this.#computedFrom;
     const bundles = new Map<GlobalId, Bundle>();
     /** Traces that an index of this dataflow can share instead of arranging again. */
     const shared = new Map<string, IndexTraces>();
@@ -146,7 +161,7 @@ export class DataflowInstance {
         id: i.id,
         shardId: i.shard,
         shards: this.#o.shards,
-        asOf: d.asOf,
+        asOf,
         until: d.until,
         gate: this.#gate,
         onError: this.#o.onError,
@@ -163,11 +178,11 @@ export class DataflowInstance {
         ),
       );
     }
-    for (const i of d.indexImports) this.#importIndex(scope, i, { bundles, shared, imports });
+    for (const i of d.indexImports) this.#importIndex(scope, i, { bundles, shared, imports, asOf });
     for (const { id, plan } of d.objects)
       bundles.set(
         id,
-        render(plan, { scope, bundles, asOf: d.asOf, evalContext: this.#o.evalContext, objectName: d.name }),
+        render(plan, { scope, bundles, asOf, evalContext: this.#o.evalContext, objectName: d.name }),
       );
     for (const e of d.indexExports) this.#exportIndex(scope, e, bundle(bundles, e.onId), shared);
     for (const s of d.sinkExports) this.#exportSink(scope, s, bundle(bundles, s.fromId));
@@ -180,9 +195,11 @@ export class DataflowInstance {
       readonly bundles: Map<GlobalId, Bundle>;
       readonly shared: Map<string, IndexTraces>;
       readonly imports: Map<GlobalId, () => Frontier>;
+      readonly asOf: Timestamp;
     },
   ): void {
-    const { asOf, until } = this.#o.description;
+    const { asOf } = into;
+    const { until } = this.#o.description;
     const { traces } = this.#o.collection(i.id);
     assert(traces !== undefined, `import ${i.id} is an index`);
     const take = (handle: TraceHandle, what: string): Arranged => {

@@ -79,7 +79,9 @@ function causeAgainst(r: Running, d: DataflowDescription, o: ReconcileOptions): 
   const now = exportsOf(d);
   if (old.length !== now.length || !now.every((id) => old.includes(id))) return 'exports';
   if (textOf(r.description) !== textOf(d)) return 'description';
-  if (now.some((id) => (r.compactedTo.get(id) ?? r.description.asOf) > d.asOf)) return 'compaction';
+  // The engine's own read logs, which are empty before what they have compacted to.
+  if (d.internal !== true && now.some((id) => (r.compactedTo.get(id) ?? r.description.asOf) > d.asOf))
+    return 'compaction';
   if (r.mayWrite && !d.mayWrite) return 'permission';
   if (d.sinkExports.some((s) => !OUTLIVES_CONNECTION[s.kind])) return 'reader';
   if (d.shardImports.some((i) => o.inMemory(i.shard))) return 'memory';

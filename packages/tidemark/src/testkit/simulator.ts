@@ -17,43 +17,24 @@ import { type LeaderStatus, leaderStatus, promote } from '../adapter/promotion.t
 import { whole } from '../adapter/results.ts';
 import { Session } from '../adapter/session.ts';
 import { AssertionError, assert } from '../base/assert.ts';
-import { type Logger, silentLogger } from '../base/clock.ts';
+import { silentLogger, type Timers } from '../base/clock.ts';
 import { type SqlError, unsupported } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import { CATALOG_SHARD } from '../catalog/durable-catalog.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { InProcessReplica } from '../host/in-process-replica.ts';
 import type { StoreSet } from '../host/shard-access.ts';
-import type { LogUpdates } from '../introspection/compute-log.ts';
 import { MemoryBlob } from '../persist/blob.ts';
 import { MemoryConsensus } from '../persist/consensus.ts';
 import { consensusKey } from '../persist/log.ts';
 import { Shards } from '../persist/shards.ts';
 import { expandedRows } from '../repr/rows.ts';
 import type { Datum } from '../repr/types.ts';
+import { OutlivingReplicas, ProcessTimers } from './outliving-replicas.ts';
 import type { SeededRandom } from './random.ts';
 import { Door, SharedData } from './shared-data.ts';
+import type { TestOptions } from './test-options.ts';
 import type { VirtualTime } from './virtual-time.ts';
-
-export interface TestOptions {
-  readonly seed?: number;
-  /** Of the default cluster. */
-  readonly workers?: number;
-  /** How much each worker's wall clock is off, by index. */
-  readonly skewMs?: readonly number[];
-  /** Changes a command before a replica gets it; null: it never does. */
-  readonly onCommand?: (command: Command) => Command | null;
-  /** What each worker's log says, by replica; `life` counts its incarnations. */
-  readonly onLogUpdates?: (from: LogSource, updates: LogUpdates) => void;
-  readonly logger?: Logger;
-}
-
-export interface LogSource {
-  readonly replicaId: ReplicaId;
-  readonly life: number;
-  readonly worker: number;
-  readonly workers: number;
-}
 
 export type TestRow = Readonly<Record<string, Datum>>;
 
@@ -90,7 +71,10 @@ export class TestEnvironment {
   /** The process that reached the data last was fenced: why. */
   fenced: Error | null = null;
   readonly #data: SharedData;
-  readonly #door: Door;
+  #door: Door;
+  #timers!: ProcessTimers;
+  #elsewhere: OutlivingReplicas | null = null;
+  readonly #shardsElsewhere: Shards[] = [];
   #standsBy: boolean;
   readonly #replicas = new Map<ReplicaId, Connected>();
   readonly #lives = new Map<ReplicaId, number>();
@@ -116,7 +100,8 @@ export class TestEnvironment {
     const logger = this.#o.logger ?? silentLogger;
     const data = this.#data;
     const generation = data.generation + (this.#standsBy ? 1 : 0);
-    const common = { clock: time, timers: time, random, logger, processTag: `test-${generation}` };
+    this.#timers = new ProcessTimers(time);
+    const common = { clock: time, timers: this.#timers, random, logger, processTag: `test-${generation}` };
     const { blob, consensus } = this.#door;
     const stores: StoreSet = {
       // Every part a blob of its own, so that its reading can be held up.
@@ -131,11 +116,11 @@ export class TestEnvironment {
         generation,
         start: this.#standsBy ? 1 : ++data.starts,
         clock: time,
-        timers: time,
+        timers: this.#timers,
         random,
         logger,
         files: { describe: refuse, read: refuse },
-        createReplica: ({ replicaId, workers }) => this.#connect(replicaId, workers),
+        createReplica: ({ replicaId, workers }) => this.#connection(replicaId, workers),
         defaultWorkers: this.#o.workers ?? 1,
         onFenced: (error) => {
           this.fenced = error;
@@ -184,17 +169,63 @@ export class TestEnvironment {
     await this.open();
   }
 
-  #connect(replicaId: ReplicaId, workers: number): ReplicaConnection {
+  /**
+   * The environment dies as by kill -9 and another one starts over the same data. Its own workers die with it; replicas that outlive it
+   * find their connection cut.
+   */
+  async kill(): Promise<void> {
+    this.#timers.kill();
+    this.#door.shut();
+    for (const [id, { replica }] of this.#replicas) if (!this.#outlives(id)) await replica.close();
+    this.#elsewhere?.cutAll();
+    this.#timers.kill();
+    this.#door = new Door(this.#data);
+    this.#data.open--;
+    await this.open();
+  }
+
+  #outlives(replicaId: ReplicaId): boolean {
+    return this.#o.outlive === true && replicaId.startsWith('u');
+  }
+
+  #connection(replicaId: ReplicaId, workers: number): ReplicaConnection {
+    if (!this.#outlives(replicaId))
+      return this.#observed(replicaId, this.#start(replicaId, workers, this.#stores, this.#timers));
+    this.#elsewhere ??= new OutlivingReplicas({
+      startLife: (id, n) => this.#start(id, n, this.#storesElsewhere(), this.time),
+      leadingGeneration: () => this.#data.generation,
+    });
+    return this.#observed(replicaId, this.#elsewhere.connect(replicaId, workers));
+  }
+
+  /** Of another process: the same data, and whatever environment is connected serves the shards in its memory. */
+  #storesElsewhere(): StoreSet {
+    const { time, random } = this;
+    const { blob, consensus, watch } = this.#data;
+    const logger = this.#o.logger ?? silentLogger;
+    const common = { clock: time, timers: time, random, logger, processTag: 'elsewhere' };
+    const memory = (): Shards => this.#stores.memory;
+    const durable = new Shards({ ...common, blob, consensus, watch, inlineMaxBytes: 0 });
+    this.#shardsElsewhere.push(durable);
+    return {
+      durable,
+      get memory() {
+        return memory();
+      },
+    };
+  }
+
+  #start(replicaId: ReplicaId, workers: number, stores: StoreSet, timers: Timers): InProcessReplica {
     const { time, random } = this;
     const life = (this.#lives.get(replicaId) ?? 0) + 1;
     this.#lives.set(replicaId, life);
     const onLog = this.#o.onLogUpdates;
     const replica = new InProcessReplica({
       workers,
-      stores: this.#stores,
+      stores,
       clock: time,
       workerClock: (i) => time.skewed(this.#o.skewMs?.[i] ?? 0),
-      timers: time,
+      timers,
       logger: this.#o.logger ?? silentLogger,
       incarnation: `${replicaId}-${life}`,
       schedule: time.schedule,
@@ -203,11 +234,11 @@ export class TestEnvironment {
       ...(onLog && { onLogUpdates: (worker, u) => onLog({ replicaId, life, worker, workers }, u) }),
     });
     this.#replicas.set(replicaId, { replica, life });
-    return this.#observed(replicaId, replica);
+    return replica;
   }
 
   /** A connection that writes down what passes. */
-  #observed(replicaId: ReplicaId, replica: InProcessReplica): ReplicaConnection {
+  #observed(replicaId: ReplicaId, replica: ReplicaConnection): ReplicaConnection {
     const note = (what: string, message: Command | Response): void => {
       const id = 'id' in message ? ` ${message.id}` : '';
       const stage = message.kind === 'lifecycle' ? ` ${message.stage} of worker ${message.worker}` : '';
@@ -224,6 +255,7 @@ export class TestEnvironment {
         replica.send(changed);
       },
       close: () => replica.close(),
+      ...(replica.retire && { retire: () => replica.retire!() }),
     };
     replica.onResponse = (r) => {
       note('->', r);
@@ -375,7 +407,7 @@ export class TestEnvironment {
   addReplica(workers: number, cluster = 'quickstart'): ReplicaId {
     const id = `extra${this.#replicas.size}` as ReplicaId;
     const instance = this.env.instance(this.env.catalog.cluster(cluster)!.id);
-    instance.addReplica(id, this.#connect(id, workers));
+    instance.addReplica(id, this.#connection(id, workers));
     return id;
   }
 
@@ -395,6 +427,11 @@ export class TestEnvironment {
     const { replica } = this.#replicas.get(id)!;
     await replica.close();
     replica.onLost('crashed by the test');
+  }
+
+  /** The connection to a replica that outlives it is cut. The environment connects again after a pause. */
+  cut(cluster?: string): void {
+    this.#elsewhere?.cut(this.replicaOf(cluster).id);
   }
 
   /** Lets time pass until the cluster's replica is connected, after a crash for instance. */
@@ -455,6 +492,8 @@ export class TestEnvironment {
   async close(): Promise<void> {
     this.#session.close();
     await this.settle(this.env.close());
+    await this.#elsewhere?.close();
+    for (const s of this.#shardsElsewhere) await this.settle(s.close());
     await this.run();
     this.#data.open--;
     assert(
