@@ -11,7 +11,8 @@ import { frontierOwner } from '../packages/tidemark/src/compute/frontier-owner.t
 import type { Command } from '../packages/tidemark/src/compute/protocol.ts';
 import type { LifecycleStage } from '../packages/tidemark/src/introspection/lifecycle.ts';
 import type { Row } from '../packages/tidemark/src/repr/types.ts';
-import type { TestEnvironment, TestOptions } from '../packages/tidemark/src/testkit/simulator.ts';
+import type { TestEnvironment } from '../packages/tidemark/src/testkit/simulator.ts';
+import type { TestOptions } from '../packages/tidemark/src/testkit/test-options.ts';
 import { EMPTY } from '../packages/tidemark/src/time/timestamp.ts';
 import { openWatched, type Watched } from './support/watched.ts';
 
