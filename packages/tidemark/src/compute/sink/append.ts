@@ -16,6 +16,8 @@ import type { WriteDescription } from './mint.ts';
 import type { Staged } from './write.ts';
 
 export interface AppendOptions {
+  /** The others have the operator too, without work: dataflows are the same on all workers, which introspection relies on. */
+  readonly isOwner: boolean;
   readonly shard: Promise<Shard>;
   readonly fence: Fence;
   /** The shard's upper is now this: by this append or by another's. */
@@ -44,7 +46,8 @@ export function append(
     return {
       run() {
         for (let b = described.pull(); b !== undefined; b = described.pull())
-          for (const { value } of decodeControl<WriteDescription>(b)) appender.describe(value);
+          if (options.isOwner)
+            for (const { value } of decodeControl<WriteDescription>(b)) appender.describe(value);
         for (let b = parts.pull(); b !== undefined; b = parts.pull())
           for (const { value } of decodeControl<Staged>(b)) appender.staged(value);
       },

@@ -60,17 +60,18 @@ export function viewSink(
       handle.shardMoved(to);
       context.onChange();
     };
+    append(inner, descriptions, staged, {
+      isOwner,
+      shard,
+      fence: { generation: context.generation, exportId: sink.id },
+      onUpper: moved,
+      onError,
+      onRetry: context.onRetry,
+      onFenced: (by) =>
+        onError(new SqlError('admin_shutdown', `${sink.id} may not write to its shard any more (${by})`)),
+      pause: context.pause,
+    });
     if (isOwner) {
-      append(inner, descriptions, staged, {
-        shard,
-        fence: { generation: context.generation, exportId: sink.id },
-        onUpper: moved,
-        onError,
-        onRetry: context.onRetry,
-        onFenced: (by) =>
-          onError(new SqlError('admin_shutdown', `${sink.id} may not write to its shard any more (${by})`)),
-        pause: context.pause,
-      });
       inner.onShutdown(context.watch(sink.shard, moved));
       shard.then(
         (s) => {
