@@ -1,6 +1,7 @@
 /**
  * Runs a workload on the engine and on a reference (PostgreSQL) and compares, after every step, what each query gives:
- * read from its materialized view, from its indexed view, directly, by the naive interpreter, and by the reference.
+ * read from its materialized view, from its indexed view, directly, summed up from the changes that a subscribe told, by the
+ * naive interpreter, and by the reference.
  * Rows are multisets; numbers are compared by value, floats within 1e-9 of each other. An error must be an error with
  * the same SQLSTATE everywhere.
  *
@@ -17,6 +18,7 @@ import { parseStatement } from '../sql/parse.ts';
 import type { TestEngine, TextResult, TextRow } from './engine.ts';
 import { type ColumnKind, KINDS } from './generator.ts';
 import { SeededRandom } from './random.ts';
+import type { Subscribed } from './subscribed.ts';
 import {
   createIndex,
   createTable,
@@ -78,6 +80,7 @@ export async function runWorkload(
     await run.run();
     return run;
   } finally {
+    run.close();
     for (const t of workload.tables) await reference.exec(`DROP TABLE IF EXISTS ${t.name} CASCADE`);
   }
 }
@@ -94,6 +97,7 @@ class DifferentialRun implements WorkloadOutcome {
   readonly #random: SeededRandom;
   readonly #interprets: boolean;
   readonly #live: WorkloadQuery[] = [];
+  readonly #subscribed = new Map<WorkloadQuery, Subscribed>();
 
   constructor(workload: Workload, engine: TestEngine, reference: Reference, options: RunOptions) {
     this.#interprets = options.interpret ?? true;
@@ -101,6 +105,10 @@ class DifferentialRun implements WorkloadOutcome {
     this.#engine = engine;
     this.#reference = reference;
     this.#random = new SeededRandom(workload.seed);
+  }
+
+  close(): void {
+    for (const s of this.#subscribed.values()) s.close();
   }
 
   async run(): Promise<void> {
@@ -119,6 +127,23 @@ class DifferentialRun implements WorkloadOutcome {
       }
     }
     await this.#cover();
+  }
+
+  /** Opened when first asked, and again after an error has ended it: a collection heals, a subscribe does not. */
+  async #summed(q: WorkloadQuery): Promise<Answer> {
+    let s = this.#subscribed.get(q);
+    if (s === undefined) {
+      // In turns of a relation that is arranged, one that is in a shard, and one that is neither.
+      const from = [`v${q.number}`, `m${q.number}`, `(${q.sql})`][q.number % 3]!;
+      s = await this.#engine.subscribe(`SUBSCRIBE ${from} WITH (PROGRESS)`);
+      this.#subscribed.set(q, s);
+    }
+    await s.completeBefore(this.#engine.env.oracle.readTime + 1);
+    // What never changes comes to its end, and is what it is.
+    if (!(s.ended instanceof SqlError)) return { rows: s.contents() };
+    s.close();
+    this.#subscribed.delete(q);
+    return { error: s.ended.sqlstate, message: s.ended.message };
   }
 
   async #both(sql: string): Promise<void> {
@@ -157,6 +182,7 @@ class DifferentialRun implements WorkloadOutcome {
       materialized: () => ours(`SELECT * FROM m${q.number}`),
       indexed: () => ours(`SELECT * FROM v${q.number}`),
       direct: () => ours(q.sql),
+      subscribed: () => this.#summed(q),
     };
     // Slow: the last step sees it always.
     if (this.#interprets && (step === this.#w.steps.length || this.#random.chance(25)))

@@ -22,6 +22,7 @@ import type { Row } from '../repr/types.ts';
 import { parseStatements } from '../sql/parse.ts';
 import { SeededRandom } from './random.ts';
 import { SeededReplica } from './seeded-replica.ts';
+import { Subscribed } from './subscribed.ts';
 
 /** As PostgreSQL writes it; null is NULL. */
 export type TextRow = readonly (string | null)[];
@@ -52,16 +53,21 @@ export class TestEngine {
   readonly faults: readonly string[];
   readonly #opened: Opened;
   readonly #session: Session;
+  #sessions = 0;
 
   private constructor(opened: Opened, faults: readonly string[]) {
     this.env = opened.env;
     this.faults = faults;
     this.#opened = opened;
-    this.#session = new Session({
-      env: opened.env,
+    this.#session = this.#newSession();
+  }
+
+  #newSession(): Session {
+    return new Session({
+      env: this.env,
       user: 'tidemark',
       database: 'tidemark',
-      sessionId: 1,
+      sessionId: ++this.#sessions,
       notice: () => undefined,
     });
   }
@@ -105,6 +111,13 @@ export class TestEngine {
         r.rows,
       ),
     ];
+  }
+
+  /** A SUBSCRIBE … WITH (PROGRESS) in a session of its own, on the same cluster. */
+  subscribe(sql: string): Promise<Subscribed> {
+    const session = this.#newSession();
+    session.settings.set('cluster', [this.#session.settings.get('cluster')]);
+    return Subscribed.start(session, sql);
   }
 
   /** The number of columns that a query gives. */
