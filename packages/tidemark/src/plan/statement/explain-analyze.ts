@@ -24,7 +24,7 @@ interface Measure {
 
 /** Sums over the operators of each node, and what is left of the whole for the object itself (node 0). */
 const ofOperators = (values: string, columns: readonly string[], by: string): string => {
-  const sums = columns.map((c) => `sum(v.${c}) AS ${c}`).join(', ');
+  const sums = columns.map((c) => `sum(v.${c})${c === 'elapsed' ? '' : '::int8'} AS ${c}`).join(', ');
   return `
     SELECT coalesce(n.node, 0) AS node${by && ', v.worker_id'}, ${sums}
     FROM (${values}) v
