@@ -1,0 +1,260 @@
+/**
+ * A replica in a process of its own, as a user has it: `tidemark serve`, `tidemark replica` and a client of the wire. What is kept and what is
+ * not, in every order of events, is for the simulator (`reconnect.test.ts`); here are the processes, sockets and files.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { Client, ServerProcess } from './support/crash/server-process.ts';
+import { ReplicaProcess, type ReplicaProcessOptions } from './support/replica-process.ts';
+
+const TOKEN = 'a token of this test';
+// What the servers that are started here show to replicas.
+process.env['TIDEMARK_REPLICA_TOKEN'] = TOKEN;
+
+const PATIENCE_MS = 30_000;
+const LIVES = `SELECT export_id, worker_id, event, occurred_at, reason
+  FROM mz_introspection.mz_compute_lifecycle_events_per_worker WHERE export_id LIKE 'u%' ORDER BY 1, 2, 4, 3`;
+
+class World {
+  readonly dataDir: string;
+  readonly #processes: { kill(): Promise<void> }[] = [];
+  readonly #clients: Client[] = [];
+  server!: ServerProcess;
+  client!: Client;
+
+  constructor(dataDir: string) {
+    this.dataDir = dataDir;
+  }
+
+  static async open(t: TestContext): Promise<World> {
+    const dir = await mkdtemp(join(tmpdir(), 'tidemark-replica-'));
+    const w = new World(join(dir, 'data'));
+    t.after(async () => {
+      for (const c of w.#clients) await c.end();
+      for (const p of w.#processes) await p.kill();
+      await rm(dir, { recursive: true, force: true });
+    });
+    await w.serve();
+    return w;
+  }
+
+  async serve(): Promise<void> {
+    this.server = new ServerProcess(this.dataDir);
+    this.#processes.push(this.server);
+    const port = await this.server.ready();
+    assert.ok(port !== null, this.server.log);
+    this.client = await new Client(port).connected();
+    this.#clients.push(this.client);
+  }
+
+  replica(options: Omit<ReplicaProcessOptions, 'dataDir'>): ReplicaProcess {
+    const r = new ReplicaProcess({ dataDir: this.dataDir, token: TOKEN, ...options });
+    this.#processes.push(r);
+    return r;
+  }
+
+  async rows(sql: string): Promise<string[][]> {
+    return (await this.client.query(sql)).rows;
+  }
+
+  /** Asks until the answer satisfies. */
+  async until(sql: string, done: (rows: string[][]) => boolean): Promise<string[][]> {
+    const end = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const rows = await this.rows(sql);
+      if (done(rows)) return rows;
+      assert.ok(Date.now() < end, `${sql}: ${JSON.stringify(rows)}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  /** Status and reason of the replica of cluster c. */
+  status(done: (status: string, reason: string) => boolean): Promise<string[][]> {
+    return this.until(
+      `SELECT s.status, s.reason FROM mz_internal.mz_cluster_replica_statuses s
+         JOIN mz_cluster_replicas r ON r.id = s.replica_id JOIN mz_clusters c ON c.id = r.cluster_id
+        WHERE c.name = 'c'`,
+      ([row]) => row !== undefined && done(row[0]!, row[1] ?? ''),
+    );
+  }
+
+  async createCluster(port: number, workers: number): Promise<void> {
+    await this.rows(`CREATE CLUSTER c REPLICAS (r1 (ADDRESSES ('127.0.0.1:${port}'), WORKERS ${workers}))`);
+  }
+}
+
+/** Objects on cluster c that are hydrated and durable; gives their lives. */
+async function populate(w: World): Promise<string[][]> {
+  await w.rows('SET cluster = c');
+  await w.rows('CREATE TABLE t (a int, b text)');
+  await w.rows("INSERT INTO t SELECT g, 'row ' || g FROM generate_series(1, 20000) AS g");
+  await w.rows('CREATE INDEX i ON t (a)');
+  await w.rows('CREATE MATERIALIZED VIEW v AS SELECT a % 7 AS k, count(*) AS n FROM t GROUP BY a % 7');
+  await w.rows('SELECT * FROM v');
+  return w.until(LIVES, (rows) => rows.length === 2 * 3 + 2 * 3 + 1);
+}
+
+const TOTAL = 'SELECT sum(n) FROM v';
+
+test('L10: kill -9 of the environment, and the replica goes on: contents, and every instant of every life', async (t) => {
+  const w = await World.open(t);
+  const replica = w.replica({ workers: 2 });
+  await w.createCluster(await replica.ready(), 2);
+  const before = await populate(w);
+  assert.deepEqual(await w.rows('SELECT a, b FROM t WHERE a = 17'), [['17', 'row 17']]);
+  // Columns of a result that comes in parts.
+  const all = await w.rows('SELECT a, b FROM t');
+  assert.equal(all.length, 20_000);
+  assert.ok(all.every(([a, b]) => b === `row ${a}`));
+  assert.deepEqual(
+    await w.rows(
+      "SELECT size, workers, address IS NOT NULL FROM mz_cluster_replicas WHERE name = 'r1' AND address IS NOT NULL",
+    ),
+    [['2', '2', 't']],
+  );
+
+  await w.server.kill();
+  await w.serve();
+  await w.rows('SET cluster = c');
+  await w.rows("INSERT INTO t VALUES (0, 'zero')");
+  assert.deepEqual(await w.rows(TOTAL), [['20001']]);
+  assert.deepEqual(await w.rows('SELECT b FROM t WHERE a = 0'), [['zero']]);
+  assert.deepEqual(await w.rows(LIVES), before);
+  const outcomes = Object.fromEntries(
+    await w.rows('SELECT outcome, count FROM mz_internal.mz_compute_reconciliations'),
+  ) as Record<string, string>;
+  assert.equal(outcomes['created'], '0', JSON.stringify(outcomes));
+  assert.ok(Number(outcomes['retained']) >= 2);
+  // Catalog relations are shards in the memory of the environment, and the query runs on the replica.
+  const [named] = await w.rows(
+    `SELECT o.name FROM mz_introspection.mz_compute_exports_per_worker e JOIN mz_objects o ON o.id = e.export_id
+      WHERE o.name = 'v' LIMIT 1`,
+  );
+  assert.deepEqual(named, ['v']);
+
+  assert.equal(await w.server.stop(), 0);
+  assert.equal(await replica.stop(), 0, replica.log);
+  assert.deepEqual(w.server.faults, []);
+});
+
+test('L12: kill -9 of the replica, and nothing of its previous life is shown; the next one is complete', async (t) => {
+  const w = await World.open(t);
+  let replica = w.replica({ workers: 1 });
+  const port = await replica.ready();
+  await w.createCluster(port, 1);
+  await w.rows('SET cluster = c');
+  await w.rows('CREATE TABLE t (a int)');
+  await w.rows('INSERT INTO t SELECT generate_series(1, 100)');
+  for (let i = 0; i < 5; i++) {
+    await w.rows(`CREATE INDEX i${i} ON t (a)`);
+    await w.rows(`CREATE MATERIALIZED VIEW v${i} AS SELECT count(*) + ${i} AS n FROM t`);
+  }
+  await w.until(LIVES, (rows) => rows.length === 5 * 3 + 5 * 4);
+  for (let round = 0; round < 2; round++) {
+    const before = new Set((await w.rows(LIVES)).map(String));
+    await replica.kill();
+    replica = w.replica({ workers: 1, port });
+    // Asked at once, and until the new life is whole: what is shown is of that life alone.
+    for (let whole = false; !whole; ) {
+      const rows = await w.rows(LIVES).catch((e: { code?: string }) => {
+        assert.ok(['55000', '58000'].includes(e.code ?? ''), String(e));
+        return null;
+      });
+      if (rows === null) continue;
+      // The connection that broke may not be known yet: then all of them are of the life that ended just now.
+      if (!rows.every((r) => before.has(String(r))))
+        assert.deepEqual(
+          rows.filter((r) => before.has(String(r))),
+          [],
+        );
+      whole = rows.length === 35 && !before.has(String(rows[0]));
+    }
+    for (const [event, reason] of await w.rows(
+      "SELECT DISTINCT event, reason FROM mz_introspection.mz_compute_lifecycle_events_per_worker WHERE event = 'installed'",
+    ))
+      assert.deepEqual([event, reason], ['installed', 'commanded']);
+    assert.deepEqual(await w.rows('SELECT n FROM v4'), [['104']]);
+  }
+});
+
+test('a dead cable is noticed, the replica found again, and its lives are the same', async (t) => {
+  const w = await World.open(t);
+  const replica = w.replica({ workers: 2 });
+  await w.createCluster(await replica.ready(), 2);
+  const before = await populate(w);
+  replica.pause();
+  await w.status((status, reason) => status === 'offline' && reason.includes('has said nothing for 5 s'));
+  replica.resume();
+  await w.status((status) => status === 'online');
+  assert.deepEqual(await w.rows(TOTAL), [['20000']]);
+  assert.deepEqual(await w.until(LIVES, (rows) => rows.length >= before.length), before);
+});
+
+test('who does not know the token, asks for other workers or speaks something else is refused, and the replica stays', async (t) => {
+  const w = await World.open(t);
+  const replica = w.replica({ workers: 2, token: 'another token' });
+  const port = await replica.ready();
+  await w.createCluster(port, 2);
+  await w.status((status, reason) => status === 'offline' && reason.includes('token'));
+  assert.deepEqual(await w.rows('SELECT 1'), [['1']]);
+  for (const bytes of ['GET / HTTP/1.1\r\n\r\n', '\x05\x00\x00\x00\x05{"a"}', '\x06\x00\x00\x00\x02{"a"}']) {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined).resume();
+    socket.write(bytes, 'latin1');
+    await once(socket, 'close');
+  }
+  await w.rows('DROP CLUSTER c CASCADE');
+  assert.equal(await replica.stop(), 0, replica.log);
+
+  const right = w.replica({ workers: 2 });
+  await w.createCluster(await right.ready(), 3);
+  await w.status(
+    (status, reason) =>
+      status === 'offline' && reason.includes('the replica has 2 workers, and 3 were asked for'),
+  );
+  await w.rows('DROP CLUSTER c CASCADE');
+  await w.rows(`CREATE CLUSTER c REPLICAS ()`);
+  await assert.rejects(w.rows("CREATE CLUSTER REPLICA c.r2 (ADDRESSES ('a:1', 'b:2'), WORKERS 2)"), {
+    code: '0A000',
+  });
+  await assert.rejects(w.rows("CREATE CLUSTER REPLICA c.r2 (ADDRESSES ('nowhere'), WORKERS 2)"), {
+    code: '22023',
+  });
+  await assert.rejects(w.rows("CREATE CLUSTER REPLICA c.r2 (ADDRESSES ('a:1'))"), { code: '22023' });
+  await assert.rejects(w.rows("CREATE CLUSTER REPLICA c.r2 (SIZE '1', ADDRESSES ('a:1'), WORKERS 1)"), {
+    code: '42601',
+  });
+});
+
+test('a replica without a token listens on loopback alone, and only where there is a data directory', async (t) => {
+  const w = await World.open(t);
+  const open = new ReplicaProcess({ dataDir: w.dataDir, workers: 1, host: '0.0.0.0' });
+  assert.equal(await open.exit(), 1);
+  assert.match(open.log, /listening on 0\.0\.0\.0 requires a token/);
+  const lost = new ReplicaProcess({ dataDir: join(w.dataDir, 'none'), workers: 1 });
+  assert.equal(await lost.exit(), 1);
+  assert.match(lost.log, /is not a data directory/);
+});
+
+test('a replica that is dropped gives up what it had, and serves the next cluster', async (t) => {
+  const w = await World.open(t);
+  const replica = w.replica({ workers: 1 });
+  const port = await replica.ready();
+  await w.createCluster(port, 1);
+  await w.rows('SET cluster = c');
+  await w.rows('CREATE TABLE t (a int)');
+  await w.rows('CREATE INDEX i ON t (a)');
+  const [first] = await w.until(LIVES, (rows) => rows.length === 3);
+  await w.rows('DROP CLUSTER REPLICA c.r1');
+  await w.rows(`CREATE CLUSTER REPLICA c.r2 (ADDRESSES ('127.0.0.1:${port}'), WORKERS 1)`);
+  await w.status((status) => status === 'online');
+  const [again] = await w.until(LIVES, (rows) => rows.length === 3);
+  assert.equal(again![2], 'installed');
+  assert.notEqual(again![3], first![3]);
+  assert.deepEqual(await w.rows('SELECT * FROM mz_internal.mz_compute_reconciliations'), []);
+});
