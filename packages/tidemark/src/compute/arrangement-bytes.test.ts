@@ -71,7 +71,7 @@ test('an arrangement that others read counts for the dataflow that wrote it, unt
 test('a handle too many given back is a fault of ours', () => {
   const bytes = new ArrangementBytes();
   const events = new WorkerEvents(bytes);
-  events.operatorCreated(1, [0, 1], 'Arrange');
+  events.operatorCreated(1, [0, 1], 'Arrange', null);
   events.traceShared(1, 1);
   assert.throws(() => events.traceShared(1, -2), /-1 handles/);
   assert.throws(() => events.traceShared(2, 1), /lives when it begins/);

@@ -92,8 +92,11 @@ export class ComputeWorker {
   #log: ComputeLog | null = null;
   #logging: LoggingDataflow | undefined;
   #tunables: Tunables = { maxResultSize: 1 << 30 };
+  #debugging = false;
   #generation = 0;
   #peeksHaveWork = false;
+  /** Set while there is nothing to do. */
+  #sleptAtNs: number | null = null;
   /** Commands since the hello of a controller that found this worker running, until it has said all. Nothing is reported meanwhile. */
   #initial: Command[] | null = null;
   readonly #send = (response: Response): void => {
@@ -129,6 +132,7 @@ export class ComputeWorker {
   // ---- Commands
 
   handle(command: Command): void {
+    this.#wakes();
     if (this.#initial === null || command.kind === 'hello') this.#apply(command);
     else if (command.kind !== 'initializationComplete') this.#initial.push(command);
     else this.#reconcile(this.#initial);
@@ -230,9 +234,13 @@ export class ComputeWorker {
     if (logging.intervalMs > 0)
       this.#log = new ComputeLog({
         worker: this.#o.index,
+        peers: this.#o.peers,
         clock: this.#clock,
         intervalMs: logging.intervalMs,
       });
+    this.#events.log = this.#log?.runtime ?? null;
+    this.#debugging = logging.debugging;
+    this.#hidesInternal();
     this.#logging = new LoggingDataflow(this.#worker, logging, this.#log, this.#o.onLogUpdates);
     const { dataflowIndex } = this.#logging;
     for (const { id, traces } of this.#logging.indexes) {
@@ -248,6 +256,12 @@ export class ComputeWorker {
     }
   }
 
+  /** Before a dataflow of introspection's own: whether it is hidden. */
+  #hidesInternal(): boolean {
+    if (!this.#debugging) this.#log?.runtime.hide(this.#worker.nextDataflowIndex);
+    return !this.#debugging;
+  }
+
   #collection(o: {
     id: GlobalId;
     asOf: number;
@@ -255,19 +269,13 @@ export class ComputeWorker {
     reason: InstallReason;
     imports: ReadonlyMap<GlobalId, () => Frontier>;
     snapshot?: SnapshotProgress;
+    hidden?: boolean;
   }): Collection {
     const { id, asOf, reason, imports, snapshot } = o;
     assert(!this.#collections.has(id), `export ${id} is created once`);
     const ns = this.#clock.ns();
-    const log =
-      this.#log?.exportCreated({
-        id,
-        ns,
-        dataflow: o.dataflowIndex,
-        asOf,
-        reason,
-        imports: [...imports.keys()],
-      }) ?? null;
+    const said = { id, ns, dataflow: o.dataflowIndex, asOf, reason, imports: [...imports.keys()] };
+    const log = o.hidden === true ? null : (this.#log?.exportCreated(said) ?? null);
     const c = new Collection({
       id,
       worker: this.#o.index,
@@ -287,6 +295,8 @@ export class ComputeWorker {
   }
 
   #createDataflow(description: DataflowDescription, reason: (id: GlobalId) => InstallReason): void {
+    const hidden = description.internal === true && this.#hidesInternal();
+    const log = hidden ? null : (this.#log?.dataflowCreated(this.#announced(description)) ?? null);
     const dataflow: DataflowInstance = new DataflowInstance({
       description,
       worker: this.#worker,
@@ -300,7 +310,9 @@ export class ComputeWorker {
         assert(c !== undefined, `index ${id} is there before it is imported`);
         return c;
       },
-      createCollection: (c) => this.#collection({ ...c, reason: reason(c.id) }),
+      createCollection: (c) =>
+        this.#collection({ ...c, reason: reason(c.id), hidden: hidden && idClass(c.id) === 'transient' }),
+      log,
       send: this.#o.send,
       onChange: this.#o.onWake,
       onError: (error) => this.#failed(dataflow, error),
@@ -310,6 +322,12 @@ export class ComputeWorker {
     });
     this.#dataflows.add(dataflow);
     for (const id of dataflow.exports) this.#byExport.set(id, dataflow);
+  }
+
+  /** What the log says of a dataflow that is about to be built. */
+  #announced(d: DataflowDescription): { dataflow: number; asOf: number; computes: readonly string[] } {
+    const computes = new Set([...d.objects, ...d.indexExports, ...d.sinkExports].map((o) => o.id));
+    return { dataflow: this.#worker.nextDataflowIndex, asOf: d.asOf, computes: [...computes] };
   }
 
   #failed(dataflow: DataflowInstance, error: unknown): void {
@@ -343,32 +361,47 @@ export class ComputeWorker {
   // ---- Running
 
   receive(from: number, message: MeshMessage): void {
+    this.#wakes();
     this.#worker.receive(from, message);
   }
 
   /** Runs one slice: dataflows, a turn for each peek, merges if there is nothing else; then reports. */
   step(): 'more' | 'idle' {
+    this.#wakes();
     this.#logging?.drain();
     const budgetNs = this.#peeks.size > 0 ? HURRIED_SLICE_NS : SLICE_NS;
     const dataflows = this.#worker.step({ budgetNs });
     this.#peeksHaveWork = this.#peeks.step();
     const merges = dataflows === 'idle' && !this.#peeksHaveWork ? this.#worker.idle() : 'idle';
     this.#report();
-    return dataflows === 'more' || merges === 'more' || this.#peeksHaveWork || this.#worker.hasWork
-      ? 'more'
-      : 'idle';
+    if (dataflows === 'more' || merges === 'more' || this.#peeksHaveWork || this.#worker.hasWork)
+      return 'more';
+    this.#sleeps();
+    return 'idle';
+  }
+
+  #sleeps(): void {
+    const ms = this.nextTickMs;
+    this.#events.park(ms === null ? Number.NaN : ms * 1e6);
+    this.#sleptAtNs = this.#o.clock.monotonicNs();
+  }
+
+  /** The first thing that a worker with nothing to do gets to do again. */
+  #wakes(): void {
+    if (this.#sleptAtNs === null) return;
+    this.#events.unpark(this.#o.clock.monotonicNs() - this.#sleptAtNs);
+    this.#sleptAtNs = null;
   }
 
   #report(): void {
+    for (const d of this.#dataflows) d.report();
     if (this.#initial !== null) return;
     for (const c of this.#collections.values()) c.report();
   }
 
   /** Milliseconds until the log wants a turn though nothing happens; null without a log. */
   get nextTickMs(): number | null {
-    if (this.#log === null) return null;
-    const now = this.#clock.ms(this.#clock.ns());
-    return Math.max(0, this.#log.now() - now);
+    return this.#log?.nextTurnMs ?? null;
   }
 
   /** For tests: everything that lives here. */

@@ -13,6 +13,7 @@ import { Gate } from '../dataflow/gate.ts';
 import type { Stream } from '../dataflow/ports.ts';
 import type { Worker } from '../dataflow/worker.ts';
 import type { EvalContext } from '../expr/functions.ts';
+import type { DataflowLog, ExportLog } from '../introspection/compute-log.ts';
 import type { StartReason } from '../introspection/lifecycle.ts';
 import type { MetricsRegistry } from '../introspection/metrics-registry.ts';
 import { type Arranged, arrange } from '../operators/arrange.ts';
@@ -21,15 +22,23 @@ import { importFrozen, importTrace } from '../operators/import.ts';
 import { inspect } from '../operators/inspect.ts';
 import { probe } from '../operators/probe.ts';
 import { Bundle } from '../render/bundle.ts';
-import { render } from '../render/render.ts';
+import { type LirSpan, render } from '../render/render.ts';
 import { type Batch, diffAt } from '../repr/batch.ts';
 import { type Frontier, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
 import { arrangementSpec } from '../trace/arranged-batch.ts';
 import type { TraceHandle } from '../trace/trace.ts';
 import type { Collection } from './collection.ts';
 import type { IndexTraces } from './peeks.ts';
+import { PlanHydration } from './plan-hydration.ts';
 import { SnapshotProgress } from './progress.ts';
-import type { DataflowDescription, IndexExport, IndexImport, Response, SinkExport } from './protocol.ts';
+import type {
+  DataflowDescription,
+  IndexExport,
+  IndexImport,
+  ObjectToBuild,
+  Response,
+  SinkExport,
+} from './protocol.ts';
 import { type ShardAccess, shardSource } from './shard-source.ts';
 import { buildSink } from './sink/sinks.ts';
 
@@ -53,6 +62,8 @@ export interface DataflowOptions {
   readonly collection: (id: GlobalId) => Collection;
   readonly createCollection: (c: NewCollection) => Collection;
   readonly send: (response: Response) => void;
+  /** Null: it is not logged. */
+  readonly log: DataflowLog | null;
   readonly onChange: () => void;
   /** It ended: nothing more comes. */
   readonly onError: (error: unknown) => void;
@@ -73,6 +84,7 @@ export class DataflowInstance {
   #permitted: boolean;
   /** The host error that ended it. */
   failure: { readonly code: string; readonly message: string } | null = null;
+  readonly #hydration: PlanHydration;
 
   constructor(options: DataflowOptions) {
     this.#o = options;
@@ -80,6 +92,7 @@ export class DataflowInstance {
     this.#permitted = d.mayWrite;
     this.exports = [...d.indexExports, ...d.sinkExports].map((e) => e.id);
     this.#tokens = new Set(this.exports);
+    this.#hydration = new PlanHydration(d.asOf);
     const { worker } = options;
     // Named now, for the log; what each frontier is read from is known once the import is built.
     const unread = (): Frontier => MIN_TIME;
@@ -100,6 +113,7 @@ export class DataflowInstance {
     this.#dataflow = worker.buildDataflow(d.name, (scope) => this.#build(scope, imports), {
       urgent: d.internal === true || this.exports.every((id) => idClass(id) === 'transient'),
     });
+    this.#hydration.begin(this.#logs());
     if (d.shardImports.length + d.indexImports.length > 0) return;
     this.#tokens.clear();
     this.#start('inputs_available');
@@ -179,13 +193,36 @@ export class DataflowInstance {
       );
     }
     for (const i of d.indexImports) this.#importIndex(scope, i, { bundles, shared, imports, asOf });
-    for (const { id, plan } of d.objects)
-      bundles.set(
-        id,
-        render(plan, { scope, bundles, asOf, evalContext: this.#o.evalContext, objectName: d.name }),
-      );
+    for (const o of d.objects) bundles.set(o.id, this.#render(scope, o, { bundles, asOf }));
     for (const e of d.indexExports) this.#exportIndex(scope, e, bundle(bundles, e.onId), shared);
     for (const s of d.sinkExports) this.#exportSink(scope, s, bundle(bundles, s.fromId));
+  }
+
+  #render(
+    scope: Scope,
+    o: ObjectToBuild,
+    from: { readonly bundles: ReadonlyMap<GlobalId, Bundle>; readonly asOf: Timestamp },
+  ): Bundle {
+    const { evalContext, log, description } = this.#o;
+    const context = { ...from, scope, evalContext, objectName: description.name };
+    if (log === null) return render(o.plan, context);
+    const spans: LirSpan[] = [];
+    const onSpan = (span: LirSpan): void => {
+      spans.push(span);
+      this.#hydration.add(span);
+    };
+    const bundle = render(o.plan, { ...context, onSpan });
+    log.plan(o.id, spans);
+    return bundle;
+  }
+
+  *#logs(): Iterable<ExportLog> {
+    for (const c of this.#live.values()) if (c.log !== null) yield c.log;
+  }
+
+  /** After a step: says which nodes of its plans have computed their part. */
+  report(): void {
+    this.#hydration.look(() => this.#logs());
   }
 
   #importIndex(
@@ -266,6 +303,7 @@ export class DataflowInstance {
   dropExport(id: GlobalId): boolean {
     this.#live.delete(id);
     if (this.#live.size === 0) {
+      this.#o.log?.exportsDropped();
       this.#dataflow.drop();
       return true;
     }

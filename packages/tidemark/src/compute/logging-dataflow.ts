@@ -67,9 +67,9 @@ export class LoggingDataflow {
     return arrange(scope, stream, { spec: arrangementSpec(kinds, logIndexKey(log)) }).trace.clone();
   }
 
-  /** Moves what was logged into the arrangements. Cheap when nothing happened and no interval has passed. */
+  /** Moves what was logged into the arrangements, if it is time to. */
   drain(): void {
-    if (this.#log === null) return;
+    if (this.#log === null || !this.#log.due) return;
     const updates = this.#log.drain();
     this.#onUpdates?.(updates);
     const { batches, frontier } = updates;

@@ -1,7 +1,7 @@
 /**
  * Where a worker's runtime says what it does: bytes are always counted, and the rest goes to the log if there is one.
  */
-import type { ChannelDescription, DataflowEvents } from '../dataflow/events.ts';
+import type { ChannelDescription, DataflowEvents, OperatorPorts } from '../dataflow/events.ts';
 import type { ArrangementBytes } from './arrangement-bytes.ts';
 
 export class WorkerEvents implements DataflowEvents {
@@ -13,9 +13,14 @@ export class WorkerEvents implements DataflowEvents {
     this.#bytes = bytes;
   }
 
-  operatorCreated(operatorId: number, address: readonly number[], name: string): void {
+  operatorCreated(
+    operatorId: number,
+    address: readonly number[],
+    name: string,
+    ports: OperatorPorts | null,
+  ): void {
     this.#bytes.operatorCreated(operatorId, address[0]!);
-    this.log?.operatorCreated(operatorId, address, name);
+    this.log?.operatorCreated(operatorId, address, name, ports);
   }
 
   operatorShutdown(operatorId: number): void {
@@ -46,14 +51,6 @@ export class WorkerEvents implements DataflowEvents {
 
   messageReceived(channelId: number, fromWorker: number, records: number): void {
     this.log?.messageReceived(channelId, fromWorker, records);
-  }
-
-  outputFrontier(operatorId: number, port: number, from: number, to: number): void {
-    this.log?.outputFrontier(operatorId, port, from, to);
-  }
-
-  inputFrontier(operatorId: number, port: number, from: number, to: number): void {
-    this.log?.inputFrontier(operatorId, port, from, to);
   }
 
   park(requestedNs: number): void {

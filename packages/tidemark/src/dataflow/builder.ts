@@ -93,7 +93,7 @@ export class Scope {
 export function openScope(parts: DataflowParts, address: readonly number[], name: string): number {
   const { host } = parts;
   const operatorId = host.takeId();
-  host.events.operatorCreated(operatorId, address, name);
+  host.events.operatorCreated(operatorId, address, name, null);
   parts.addMember({ shutdown: () => host.events.operatorShutdown(operatorId) });
   return operatorId;
 }
@@ -120,7 +120,6 @@ export class OperatorBuilder {
     const port = new InputPort<T>(this.#op, this.#op.inputs.length);
     this.#op.inputs.push(port as InputPort<Sized>);
     connect(this.#parts, stream.port, port, pact);
-    port.announce();
     return port;
   }
 
@@ -128,7 +127,6 @@ export class OperatorBuilder {
   output<T extends Sized>(type: string): OutputPort<T> {
     const port = new OutputPort<T>(this.#op, this.#op.outputs.length, type);
     this.#op.outputs.push(port as unknown as OutputPort<Sized>);
-    port.announce();
     return port;
   }
 

@@ -6,6 +6,7 @@
  * Order: an operator is created after its scope, a channel after both its ends. On shutdown operators go in
  * reverse order of creation, the dataflow's root last, and then `dataflowShutdown`.
  */
+import type { Frontier } from '../time/timestamp.ts';
 import { noTraceEvents, type TraceEvents } from '../trace/trace-events.ts';
 
 export interface ChannelDescription {
@@ -20,8 +21,22 @@ export interface ChannelDescription {
   readonly type: string;
 }
 
+/** Where an operator stands in time, to be read after it ran: it moves in no other way. */
+export interface OperatorPorts {
+  readonly inputs: readonly { readonly frontier: Frontier }[];
+  readonly outputs: { readonly length: number };
+  /** Adds the time of each capability that it holds, each for all its outputs. */
+  heldTimes(into: number[]): void;
+}
+
 export interface DataflowEvents extends TraceEvents {
-  operatorCreated(operatorId: number, address: readonly number[], name: string): void;
+  /** `ports` is null for a scope. */
+  operatorCreated(
+    operatorId: number,
+    address: readonly number[],
+    name: string,
+    ports: OperatorPorts | null,
+  ): void;
   operatorShutdown(operatorId: number): void;
   channelCreated(channel: ChannelDescription): void;
   /** After all its operators are gone; its channels go with it. */
@@ -31,10 +46,6 @@ export interface DataflowEvents extends TraceEvents {
   /** One batch of `records` left for a worker (this one too). */
   messageSent(channelId: number, toWorker: number, records: number): void;
   messageReceived(channelId: number, fromWorker: number, records: number): void;
-  /** The least time at which an output port may still send: `from` before, `to` now. NaN = none. */
-  outputFrontier(operatorId: number, port: number, from: number, to: number): void;
-  /** The frontier of an input port. NaN = none: at creation and at shutdown. */
-  inputFrontier(operatorId: number, port: number, from: number, to: number): void;
   /** The host is about to sleep; `requestedNs` is NaN without a timeout. */
   park(requestedNs: number): void;
   unpark(sleptNs: number): void;
@@ -50,8 +61,6 @@ export const noEvents: DataflowEvents = {
   scheduleStop() {},
   messageSent() {},
   messageReceived() {},
-  outputFrontier() {},
-  inputFrontier() {},
   park() {},
   unpark() {},
 };

@@ -9,7 +9,7 @@ import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import type { Fuel } from '../trace/fuel.ts';
 import type { Trace } from '../trace/trace.ts';
 import { Capability, type CapabilityHolder } from './capability.ts';
-import type { DataflowEvents } from './events.ts';
+import type { DataflowEvents, OperatorPorts } from './events.ts';
 import type { Mesh } from './mesh.ts';
 import type { InputPort, OutputPort, PortOwner, Sized } from './ports.ts';
 
@@ -69,7 +69,7 @@ export interface OperatorContext {
   reactivate(): void;
 }
 
-export class Operator implements PortOwner, CapabilityHolder, OperatorContext {
+export class Operator implements PortOwner, CapabilityHolder, OperatorContext, OperatorPorts {
   readonly operatorId: number;
   readonly address: readonly number[];
   readonly name: string;
@@ -103,7 +103,7 @@ export class Operator implements PortOwner, CapabilityHolder, OperatorContext {
     this.#onComplete = onComplete;
     this.implied = new ImpliedCapability(this, () => this.#impliedTime);
     host.runtimeCounts.operators++;
-    this.events.operatorCreated(this.operatorId, this.address, this.name);
+    this.events.operatorCreated(this.operatorId, this.address, this.name, this);
   }
 
   initialCapability(): Capability {
@@ -119,6 +119,10 @@ export class Operator implements PortOwner, CapabilityHolder, OperatorContext {
 
   get frontier(): Frontier {
     return this.#frontier;
+  }
+
+  heldTimes(into: number[]): void {
+    for (const c of this.#held) into.push(c.time);
   }
 
   /** Shut down with its dataflow. */

@@ -9,7 +9,6 @@ import { sliceBatch } from '../repr/batch.ts';
 import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import type { ArrangedBatch } from '../trace/arranged-batch.ts';
 import type { Capability, CapabilityHolder } from './capability.ts';
-import type { DataflowEvents } from './events.ts';
 
 /** What streams carry: anything that counts its records; in the engine `Batch` and `ArrangedBatch`. */
 export interface Sized {
@@ -32,9 +31,7 @@ export interface Target<T> {
 
 /** What a port needs of its operator. */
 export interface PortOwner extends CapabilityHolder {
-  readonly operatorId: number;
   readonly address: readonly number[];
-  readonly events: DataflowEvents;
   activate(): void;
 }
 
@@ -98,17 +95,11 @@ export class InputPort<T extends Sized> implements Target<T> {
     assert(frontier >= old, `the frontier of an input goes from ${old} to ${frontier}`);
     if (frontier === old) return;
     this.#channelFrontier = frontier;
-    this.owner.events.inputFrontier(this.owner.operatorId, this.index, old, frontier);
     this.owner.activate();
-  }
-
-  announce(): void {
-    this.owner.events.inputFrontier(this.owner.operatorId, this.index, Number.NaN, this.#channelFrontier);
   }
 
   /** Forgets what is queued: the dataflow is gone. */
   clear(): void {
-    this.owner.events.inputFrontier(this.owner.operatorId, this.index, this.#channelFrontier, Number.NaN);
     this.#items = [];
     this.#before = [];
     this.#head = 0;
@@ -181,16 +172,10 @@ export class OutputPort<T extends Sized> {
     if (frontier === old) return;
     assert(frontier > old, `the frontier of an output goes from ${old} to ${frontier}`);
     this.#frontier = frontier;
-    this.owner.events.outputFrontier(this.owner.operatorId, this.index, old, frontier);
     for (const t of this.#targets) t.advance(frontier);
   }
 
-  announce(): void {
-    this.owner.events.outputFrontier(this.owner.operatorId, this.index, Number.NaN, this.#frontier);
-  }
-
   clear(): void {
-    this.owner.events.outputFrontier(this.owner.operatorId, this.index, this.#frontier, Number.NaN);
     this.#targets.length = 0;
   }
 }

@@ -72,16 +72,6 @@ class Ledger implements DataflowEvents {
   messageReceived(channel: number, from: number, records: number): void {
     this.#add(`received ${channel} ${from}`, records);
   }
-  #move(key: string, from: number, to: number): void {
-    if (!Number.isNaN(from)) this.#add(`${key} ${from}`, -1);
-    if (!Number.isNaN(to)) this.#add(`${key} ${to}`, 1);
-  }
-  outputFrontier(id: number, port: number, from: number, to: number): void {
-    this.#move(`source ${id}.${port}`, from, to);
-  }
-  inputFrontier(id: number, port: number, from: number, to: number): void {
-    this.#move(`target ${id}.${port}`, from, to);
-  }
   park(): void {}
   unpark(): void {}
   batchAdded(id: number, records: number): void {

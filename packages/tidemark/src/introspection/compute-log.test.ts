@@ -49,7 +49,10 @@ test('one anchor: the wall clock is read once, steps move nothing, and rounding 
 
 function newLog(): { readonly log: ComputeLog; readonly clock: Clock } {
   const clock = new Clock();
-  return { clock, log: new ComputeLog({ worker: 0, clock: new EventClock(clock), intervalMs: 1000 }) };
+  return {
+    clock,
+    log: new ComputeLog({ worker: 0, peers: 1, clock: new EventClock(clock), intervalMs: 1000 }),
+  };
 }
 
 const create = (log: ComputeLog, id: string): ReturnType<ComputeLog['exportCreated']> =>

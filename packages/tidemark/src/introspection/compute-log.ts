@@ -7,11 +7,10 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Batch } from '../repr/batch.ts';
-import { batchOf } from '../repr/rows.ts';
-import type { Row } from '../repr/types.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
-import { Demux, instantMicros, PEEK_TYPES, type PeekType } from './demux.ts';
-import { EventRing, NO_TIME, SideTable } from './events.ts';
+import { bucketNs, type TellCount } from './counters.ts';
+import { Demux, instantMicros, type LirMapping, type LirRow, PEEK_TYPES, type PeekType } from './demux.ts';
+import { EVENTS, EventRing, NO_TIME, SideTable } from './events.ts';
 import {
   type InstallReason,
   type LifecycleStage,
@@ -19,7 +18,11 @@ import {
   STAGES,
   type StartReason,
 } from './lifecycle.ts';
-import { type LogName, logDesc } from './relations.ts';
+import { LogBuffer } from './log-buffer.ts';
+import type { LogName } from './relations.ts';
+import { RuntimeDemux } from './runtime-demux.ts';
+import { RuntimeLog } from './runtime-log.ts';
+import { RuntimeState } from './runtime-state.ts';
 
 /** The log time under which an event of that instant becomes visible. */
 export function logTime(ms: number, intervalMs: number): number {
@@ -102,6 +105,12 @@ export class ExportLog {
     this.#log.ring.record('hydration', ns, this.#slot);
   }
 
+  /** Whether the output of a node of its plan has passed the as-of. */
+  operatorHydrated(lirId: number, hydrated: boolean): void {
+    if (!this.#dropped)
+      this.#log.ring.record('operatorHydration', this.#log.clock.ns(), this.#slot, lirId, hydrated ? 1 : 0);
+  }
+
   /** The frontier row, then the import rows, then everything else the export holds. */
   drop(): void {
     this.frontier(EMPTY);
@@ -122,24 +131,71 @@ export interface LogUpdates {
   readonly frontier: Frontier;
 }
 
+/** What a worker logs about one dataflow that exports something. Its end is an event of the runtime. */
+export class DataflowLog {
+  readonly #log: ComputeLog;
+  readonly #dataflow: number;
+
+  constructor(log: ComputeLog, dataflow: number) {
+    this.#log = log;
+    this.#dataflow = dataflow;
+  }
+
+  /** What the plan of a collection became. */
+  plan(globalId: string, nodes: readonly LirRow[]): void {
+    const log = this.#log;
+    log.ring.record('lirMapping', log.clock.ns(), this.#dataflow, log.mappings.add({ globalId, nodes }));
+  }
+
+  exportsDropped(): void {
+    this.#log.ring.record('exportsDropped', this.#log.clock.ns(), this.#dataflow);
+  }
+}
+
+/**
+ * How often the counters are told, as a part of the interval: so much later than their time they may be, and a worker with a thousand
+ * operators at work tells some five thousand rows each time.
+ */
+const FLUSHES = 4;
+
+/** So many events are not left waiting for the end of the interval. */
+const DRAIN_EVENTS = 128;
+
 export class ComputeLog {
   readonly ring: EventRing = new EventRing();
   readonly side: SideTable = new SideTable();
+  readonly mappings: SideTable<LirMapping> = new SideTable();
   readonly clock: EventClock;
+  /** Where the runtime tells what it does. */
+  readonly runtime: RuntimeLog;
   readonly #intervalMs: number;
+  readonly #worker: number;
+  readonly #buffer = new LogBuffer();
   readonly #demux: Demux;
+  readonly #runtimeDemux: RuntimeDemux;
   readonly #release: number[] = [];
-  #pending: { relation: LogName; row: Row; diff: 1 | -1; time: number }[] = [];
-  #eventTime = 0;
+  #flushAtMs = 0;
+  #drainedTo: Frontier = 0;
 
-  constructor(options: { readonly worker: number; readonly clock: EventClock; readonly intervalMs: number }) {
-    this.clock = options.clock;
+  constructor(options: {
+    readonly worker: number;
+    readonly peers: number;
+    readonly clock: EventClock;
+    readonly intervalMs: number;
+  }) {
+    const { clock, worker, peers } = options;
+    this.clock = clock;
+    this.#worker = worker;
     this.#intervalMs = options.intervalMs;
+    const state = new RuntimeState(peers);
+    this.runtime = new RuntimeLog({ state, ring: this.ring, ns: () => clock.ns(), peers });
+    this.#runtimeDemux = new RuntimeDemux({ worker, peers, state, buffer: this.#buffer });
     this.#demux = new Demux({
-      worker: options.worker,
-      anchorMicros: options.clock.anchorMicros,
+      worker,
+      anchorMicros: clock.anchorMicros,
       side: this.side,
-      emit: (relation, row, diff) => this.#pending.push({ relation, row, diff, time: this.#eventTime }),
+      mappings: this.mappings,
+      emit: (relation, row, diff) => this.#buffer.row(relation, row, diff),
     });
   }
 
@@ -163,6 +219,19 @@ export class ComputeLog {
     return new ExportLog(this, slot, options.imports);
   }
 
+  /** `computes`: the collections that it renders. */
+  dataflowCreated(options: {
+    readonly dataflow: number;
+    readonly asOf: number;
+    readonly computes: readonly string[];
+  }): DataflowLog {
+    const ns = this.clock.ns();
+    this.ring.record('dataflow', ns, options.dataflow, options.asOf);
+    for (const id of options.computes)
+      this.ring.record('dataflowGlobal', ns, options.dataflow, this.side.add(id));
+    return new DataflowLog(this, options.dataflow);
+  }
+
   /** Returns the call that retires the peek; exactly one call to it is due. */
   peekInstalled(options: { uuid: string; objectId: string; type: PeekType; time: number }): () => void {
     const slot = this.side.add(options.uuid);
@@ -183,7 +252,11 @@ export class ComputeLog {
 
   /** Owners that still hold rows, events not yet drained, side table slots in use: what is left behind. */
   get live(): { owners: number; events: number; slots: number } {
-    return { owners: this.#demux.owners, events: this.ring.pending, slots: this.side.live };
+    return {
+      owners: this.#demux.owners + this.#runtimeDemux.owners,
+      events: this.ring.pending,
+      slots: this.side.live + this.mappings.live,
+    };
   }
 
   /** The log time under which an event of now would stand: everything before it is complete. */
@@ -191,32 +264,48 @@ export class ComputeLog {
     return logTime(this.clock.ms(this.clock.ns()), this.#intervalMs);
   }
 
+  /** Milliseconds until there is something to tell though nothing happens: an interval is over, or counters are due. */
+  get nextTurnMs(): number {
+    const now = this.clock.ms(this.clock.ns());
+    const over = logTime(now, this.#intervalMs) - now;
+    const counted = this.#demux.dirty || this.#runtimeDemux.dirty;
+    // Whole milliseconds: a timer that came a rounding error too early would come for ever.
+    return Math.max(0, counted ? Math.min(over, Math.ceil(this.#flushAtMs - now)) : over);
+  }
+
+  /**
+   * Whether there is a reason to drain: many events, counters due, or an interval is over. Nobody sees a row before its interval is over,
+   * so draining at each step would only cut the updates into small batches.
+   */
+  get due(): boolean {
+    if (this.ring.pending >= DRAIN_EVENTS) return true;
+    const now = this.clock.ms(this.clock.ns());
+    if (logTime(now, this.#intervalMs) > this.#drainedTo) return true;
+    return now >= this.#flushAtMs && (this.#demux.dirty || this.#runtimeDemux.dirty);
+  }
+
   drain(): LogUpdates {
     this.ring.drain((kind, ns, a, b, c, d) => {
-      this.#eventTime = logTime(this.clock.ms(ns), this.#intervalMs);
-      this.#demux.handle(kind, ns, a, b, c, d);
+      this.#buffer.time = logTime(this.clock.ms(ns), this.#intervalMs);
+      if (EVENTS[kind].of === 'operator') this.#runtimeDemux.handle(kind, a);
+      else this.#demux.handle(kind, ns, a, b, c, d);
     });
     for (const slot of this.#release.splice(0)) this.side.release(slot);
-    const pending = this.#pending;
-    this.#pending = [];
-    const byLog = new Map<LogName, Row[]>();
-    const meta = new Map<LogName, { times: number[]; diffs: number[] }>();
-    for (const u of pending) {
-      let rows = byLog.get(u.relation);
-      if (rows === undefined) {
-        rows = [];
-        byLog.set(u.relation, rows);
-        meta.set(u.relation, { times: [], diffs: [] });
-      }
-      rows.push(u.row);
-      meta.get(u.relation)!.times.push(u.time);
-      meta.get(u.relation)!.diffs.push(u.diff);
-    }
-    const batches = new Map<LogName, Batch>();
-    for (const [name, rows] of byLog) {
-      const types = logDesc(name).columns.map((c) => c.type);
-      batches.set(name, batchOf(types, rows, meta.get(name)!));
-    }
-    return { batches, frontier: this.now() };
+    this.#flush();
+    this.#drainedTo = this.now();
+    return { batches: this.#buffer.take(), frontier: this.#drainedTo };
   }
+
+  /** Tells what was counted, if it is time: as of now, so at most one part of an interval later than it happened. */
+  #flush(): void {
+    const now = this.clock.ms(this.clock.ns());
+    if (now < this.#flushAtMs) return;
+    this.#flushAtMs = now + this.#intervalMs / FLUSHES;
+    this.#buffer.time = logTime(now, this.#intervalMs);
+    this.#demux.flush(this.#tellPeeks);
+    this.#runtimeDemux.flush();
+  }
+
+  readonly #tellPeeks: TellCount = (type, bucket, diff) =>
+    this.#buffer.count('mz_peek_durations_histogram_raw', diff, this.#worker, type, bucketNs(bucket));
 }

@@ -4,6 +4,7 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Row } from '../repr/types.ts';
+import { BUCKETS, bucketOf, Counters, type TellCount } from './counters.ts';
 import { EVENTS, type EventKind, NO_TIME, type SideTable } from './events.ts';
 import { type Emit, Ledger } from './ledger.ts';
 import {
@@ -14,6 +15,34 @@ import {
   type StartReason,
   type Transition,
 } from './lifecycle.ts';
+
+/** A node of a plan, and the operators that do its work: ids [start, end). */
+export interface LirRow {
+  readonly lirId: number;
+  readonly parent: number | null;
+  readonly nesting: number;
+  readonly operator: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What the plan of one collection became. */
+export interface LirMapping {
+  readonly globalId: string;
+  readonly nodes: readonly LirRow[];
+}
+
+interface DataflowState {
+  readonly ledger: Ledger;
+  /** Goes with the last export, if the dataflow does not end before. */
+  readonly plans: Ledger;
+}
+
+interface PeekState {
+  readonly ledger: Ledger;
+  readonly ns: number;
+  readonly kind: number;
+}
 
 interface ExportState {
   readonly id: string;
@@ -31,6 +60,7 @@ export interface DemuxOptions {
   /** Microseconds since the epoch at the worker's anchor; read once beside its monotonic clock. */
   readonly anchorMicros: number;
   readonly side: SideTable;
+  readonly mappings: SideTable<LirMapping>;
   readonly emit: Emit;
 }
 
@@ -38,20 +68,25 @@ export class Demux {
   readonly #worker: bigint;
   readonly #anchorMicros: number;
   readonly #side: SideTable;
+  readonly #mappings: SideTable<LirMapping>;
   readonly #emit: Emit;
   readonly #exports = new Map<number, ExportState>();
-  readonly #peeks = new Map<number, Ledger>();
+  readonly #peeks = new Map<number, PeekState>();
+  readonly #dataflows = new Map<number, DataflowState>();
+  /** By type of peek: how many took how long. Never taken back. */
+  readonly #durations = new Counters(BUCKETS, PEEK_TYPES.length);
 
   constructor(options: DemuxOptions) {
     this.#worker = BigInt(options.worker);
     this.#anchorMicros = options.anchorMicros;
     this.#side = options.side;
+    this.#mappings = options.mappings;
     this.#emit = options.emit;
   }
 
   /** Owners that hold rows. */
   get owners(): number {
-    return this.#exports.size + this.#peeks.size;
+    return this.#exports.size + this.#peeks.size + this.#dataflows.size;
   }
 
   handle(kind: EventKind, ns: number, a: number, b: number, c: number, d: number): void {
@@ -59,18 +94,20 @@ export class Demux {
       case 'export':
         return this.#export(ns, a, b, c, d);
       case 'peekInstalled':
-        return this.#peekInstalled(a, b, c, d);
+        return this.#peekInstalled(ns, a, b, c, d);
       case 'peekRetired':
-        return this.#peekRetired(a);
-      default: {
-        const state = this.#exports.get(a);
-        if (state === undefined) {
-          assert(EVENTS[kind].unknown === 'ignored', `event ${kind} names a live export`);
-          return;
-        }
-        this.#ofExport(kind, state, ns, a, b, c);
-      }
+        return this.#peekRetired(ns, a);
+      case 'dataflow':
+        return this.#dataflow(a, b);
     }
+    const { of, unknown } = EVENTS[kind];
+    const owner = of === 'dataflow' ? this.#dataflows.get(a) : this.#exports.get(a);
+    if (owner === undefined) {
+      assert(unknown === 'ignored', `event ${kind} names a live ${of}`);
+      return;
+    }
+    if ('plans' in owner) this.#ofDataflow(kind, owner, a, b);
+    else this.#ofExport(kind, owner, ns, a, b, c);
   }
 
   #ofExport(kind: EventKind, state: ExportState, ns: number, slot: number, b: number, c: number): void {
@@ -106,6 +143,13 @@ export class Demux {
             BigInt(state.errors),
           ]);
         return;
+      case 'operatorHydration':
+        return state.ledger.put(`lir ${b}`, 'mz_compute_operator_hydration_statuses_per_worker', [
+          state.id,
+          b,
+          this.#worker,
+          c === 1,
+        ]);
       case 'hydrationStart':
         return this.#transitions(state, state.lifecycle.start(ns, STAGES.started.reasons[b] as StartReason));
       case 'hydration':
@@ -180,10 +224,59 @@ export class Demux {
     state.ledger.put('hydration', 'mz_compute_hydration_times_per_worker', row);
   }
 
-  #peekInstalled(peek: number, object: number, kind: number, time: number): void {
+  #dataflow(dataflow: number, asOf: number): void {
+    assert(!this.#dataflows.has(dataflow), 'a dataflow is created once');
+    const state = { ledger: new Ledger(this.#emit), plans: new Ledger(this.#emit) };
+    this.#dataflows.set(dataflow, state);
+    state.ledger.put('as-of', 'mz_compute_dataflow_as_of_per_worker', [dataflow, this.#worker, asOf]);
+  }
+
+  #ofDataflow(kind: EventKind, state: DataflowState, dataflow: number, slot: number): void {
+    switch (kind) {
+      case 'dataflowGlobal': {
+        const id = this.#side.get(slot);
+        assert(!state.ledger.has(id), `dataflow ${dataflow} computes ${id} once`);
+        state.ledger.put(id, 'mz_compute_dataflow_global_ids_per_worker', [dataflow, this.#worker, id]);
+        this.#side.release(slot);
+        return;
+      }
+      case 'lirMapping':
+        this.#lirMapping(state, this.#mappings.get(slot));
+        this.#mappings.release(slot);
+        return;
+      case 'exportsDropped':
+        state.plans.close();
+        return;
+      case 'dataflowShutdown':
+        state.plans.close();
+        state.ledger.close();
+        this.#dataflows.delete(dataflow);
+        return;
+      default:
+        assert(false, `event ${kind} has a handler`);
+    }
+  }
+
+  #lirMapping(state: DataflowState, { globalId, nodes }: LirMapping): void {
+    for (const n of nodes)
+      assert(!state.plans.has(`${globalId} ${n.lirId}`), `node ${n.lirId} of ${globalId} is rendered once`);
+    for (const n of nodes)
+      state.plans.put(`${globalId} ${n.lirId}`, 'mz_compute_lir_mapping_per_worker', [
+        globalId,
+        n.lirId,
+        this.#worker,
+        n.operator,
+        n.parent,
+        n.nesting,
+        n.start,
+        n.end,
+      ]);
+  }
+
+  #peekInstalled(ns: number, peek: number, object: number, kind: number, time: number): void {
     assert(!this.#peeks.has(peek), 'a peek is installed once');
     const ledger = new Ledger(this.#emit);
-    this.#peeks.set(peek, ledger);
+    this.#peeks.set(peek, { ledger, ns, kind });
     ledger.put('peek', 'mz_active_peeks_per_worker', [
       this.#side.get(peek),
       this.#worker,
@@ -194,12 +287,22 @@ export class Demux {
     this.#side.release(object);
   }
 
-  #peekRetired(peek: number): void {
-    const ledger = this.#peeks.get(peek);
-    assert(ledger !== undefined, 'a peek that is retired was installed');
-    ledger.close();
+  #peekRetired(ns: number, peek: number): void {
+    const state = this.#peeks.get(peek);
+    assert(state !== undefined, 'a peek that is retired was installed');
+    state.ledger.close();
+    this.#durations.add(state.kind, bucketOf(ns - state.ns), 1);
     this.#peeks.delete(peek);
     this.#side.release(peek);
+  }
+
+  get dirty(): boolean {
+    return this.#durations.dirty > 0;
+  }
+
+  /** What was counted: a row a type of peek and bucket of durations. */
+  flush(tell: TellCount): void {
+    this.#durations.flush(tell);
   }
 
   #instant(ns: number): bigint {

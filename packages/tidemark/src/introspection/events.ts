@@ -11,19 +11,38 @@ import { assert } from '../base/assert.ts';
 export const EVENT_WORDS = 6;
 const SEGMENT_EVENTS = 1024;
 
-/** Field names of each event in order, and what an unknown owner means: a bug of ours, or dropped meanwhile. */
+/** Whose event it is, field names in order, and what an unknown owner means: a bug of ours, or gone meanwhile. */
 export const EVENTS = {
-  export: { fields: ['export', 'dataflow', 'asOf', 'reason'], unknown: 'bug' },
-  exportDropped: { fields: ['export'], unknown: 'bug' },
-  frontier: { fields: ['export', 'time'], unknown: 'bug' },
-  importFrontier: { fields: ['export', 'import', 'time'], unknown: 'bug' },
-  errorCount: { fields: ['export', 'diff'], unknown: 'ignored' },
-  hydrationStart: { fields: ['export', 'reason'], unknown: 'bug' },
-  lifecycle: { fields: ['export', 'stage'], unknown: 'ignored' },
-  hydration: { fields: ['export'], unknown: 'ignored' },
-  peekInstalled: { fields: ['peek', 'object', 'type', 'time'], unknown: 'bug' },
-  peekRetired: { fields: ['peek'], unknown: 'bug' },
-} as const satisfies Record<string, { fields: readonly string[]; unknown: 'bug' | 'ignored' }>;
+  export: { of: 'export', fields: ['export', 'dataflow', 'asOf', 'reason'], unknown: 'bug' },
+  exportDropped: { of: 'export', fields: ['export'], unknown: 'bug' },
+  frontier: { of: 'export', fields: ['export', 'time'], unknown: 'bug' },
+  importFrontier: { of: 'export', fields: ['export', 'import', 'time'], unknown: 'bug' },
+  errorCount: { of: 'export', fields: ['export', 'diff'], unknown: 'ignored' },
+  hydrationStart: { of: 'export', fields: ['export', 'reason'], unknown: 'bug' },
+  lifecycle: { of: 'export', fields: ['export', 'stage'], unknown: 'ignored' },
+  hydration: { of: 'export', fields: ['export'], unknown: 'ignored' },
+  operatorHydration: { of: 'export', fields: ['export', 'lir', 'hydrated'], unknown: 'ignored' },
+  peekInstalled: { of: 'peek', fields: ['peek', 'object', 'type', 'time'], unknown: 'bug' },
+  peekRetired: { of: 'peek', fields: ['peek'], unknown: 'bug' },
+  dataflow: { of: 'dataflow', fields: ['dataflow', 'asOf'], unknown: 'bug' },
+  dataflowGlobal: { of: 'dataflow', fields: ['dataflow', 'global'], unknown: 'bug' },
+  lirMapping: { of: 'dataflow', fields: ['dataflow', 'mapping'], unknown: 'bug' },
+  exportsDropped: { of: 'dataflow', fields: ['dataflow'], unknown: 'ignored' },
+  /** Of a dataflow without exports, those of the logs, there is nothing to take back but channels. */
+  dataflowShutdown: { of: 'dataflow', fields: ['dataflow'], unknown: 'ignored' },
+  operator: { of: 'operator', fields: ['operator'], unknown: 'bug' },
+  operatorStopped: { of: 'operator', fields: ['operator'], unknown: 'bug' },
+  operatorShutdown: { of: 'operator', fields: ['operator'], unknown: 'bug' },
+  channel: { of: 'operator', fields: ['channel'], unknown: 'bug' },
+  channelShutdown: { of: 'operator', fields: ['channel'], unknown: 'bug' },
+} as const satisfies Record<
+  string,
+  {
+    of: 'export' | 'peek' | 'dataflow' | 'operator';
+    fields: readonly string[];
+    unknown: 'bug' | 'ignored';
+  }
+>;
 
 export type EventKind = keyof typeof EVENTS;
 export const EVENT_KINDS = Object.keys(EVENTS) as EventKind[];
@@ -32,18 +51,18 @@ const CODE = Object.fromEntries(EVENT_KINDS.map((k, i) => [k, i])) as Record<Eve
 /** The empty frontier in an event: no row. */
 export const NO_TIME = -1;
 
-/** Strings that events refer to. A slot is reused after its release. */
-export class SideTable {
-  readonly #values: (string | undefined)[] = [];
+/** What events refer to by slot: texts, operators, channels. A slot is reused after its release. */
+export class SideTable<T extends object | string = string> {
+  readonly #values: (T | undefined)[] = [];
   readonly #free: number[] = [];
 
-  add(value: string): number {
+  add(value: T): number {
     const slot = this.#free.pop() ?? this.#values.length;
     this.#values[slot] = value;
     return slot;
   }
 
-  get(slot: number): string {
+  get(slot: number): T {
     const v = this.#values[slot];
     assert(v !== undefined, `side table slot ${slot} is in use`);
     return v;

@@ -20,6 +20,8 @@ export interface LogRelation {
   readonly columns: readonly LogColumn[];
   /** Column positions promised unique, in column order; null promises nothing. */
   readonly key: readonly number[] | null;
+  /** How often a row is there is a number: of bytes, nanoseconds, messages. */
+  readonly counts?: true;
 }
 
 export const col = (name: string, type: TypeName | SqlType, doc: string): LogColumn => ({
@@ -64,4 +66,4 @@ export const plain = (r: Declared): LogRelation => ({
  * A relation of counts: a row a worker, and how often it is there is the number. `count(*)` reads it; no previous value, no
  * retraction of it.
  */
-export const counted = (r: Omit<Declared, 'key'>): LogRelation => ({ ...r, key: null });
+export const counted = (r: Omit<Declared, 'key'>): LogRelation => ({ ...r, key: null, counts: true });

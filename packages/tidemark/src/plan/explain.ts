@@ -91,7 +91,7 @@ function lirChildren(node: Lir): readonly Lir[] {
 const cols = (list: readonly number[]): string => list.map((c) => `#${c}`).join(', ');
 
 /** One line, also what `mz_lir_mapping` shows as the operator. */
-function lirText(node: Lir, nameOf: (id: GlobalId) => string): string {
+export function lirText(node: Lir, nameOf: (id: GlobalId) => string): string {
   switch (node.op) {
     case 'Constant':
       return 'error' in node.rows

@@ -4,7 +4,7 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Scope } from '../dataflow/builder.ts';
-import type { Stream } from '../dataflow/ports.ts';
+import type { OutputPort, Sized, Stream } from '../dataflow/ports.ts';
 import { type Arranged, arrange } from '../operators/arrange.ts';
 import { asRows } from '../operators/as-rows.ts';
 import type { Batch } from '../repr/batch.ts';
@@ -23,6 +23,14 @@ export class Bundle {
     this.types = types;
     this.errs = errs;
     this.#oks = oks;
+  }
+
+  /** The ports of every form that it has by now. */
+  get outputs(): readonly OutputPort<Sized>[] {
+    const streams: { readonly port: unknown }[] = [this.errs];
+    if (this.#oks !== undefined) streams.push(this.#oks);
+    for (const a of this.#arranged.values()) streams.push(a.stream);
+    return streams.map((s) => s.port as OutputPort<Sized>);
   }
 
   addArranged(key: readonly number[], arranged: Arranged): this {

@@ -6,7 +6,7 @@ import { assert } from '../base/assert.ts';
 import type { ErrorCode } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import type { Scope } from '../dataflow/builder.ts';
-import type { Stream } from '../dataflow/ports.ts';
+import type { OutputPort, Sized, Stream } from '../dataflow/ports.ts';
 import { compileScalar } from '../expr/eval.ts';
 import { encodeEvalError, sqlErrorOf } from '../expr/eval-error.ts';
 import { columnsOf, mapColumns } from '../expr/expr-tree.ts';
@@ -26,6 +26,7 @@ import type { OksErrs } from '../operators/state/stateful-operator.ts';
 import { threshold } from '../operators/threshold.ts';
 import { topK } from '../operators/topk.ts';
 import { union } from '../operators/union.ts';
+import { lirText } from '../plan/explain.ts';
 import type {
   Lir,
   LirArrangeBy,
@@ -55,14 +56,21 @@ import type { Timestamp } from '../time/timestamp.ts';
 import { lowerAggregates } from './aggregates.ts';
 import { Bundle } from './bundle.ts';
 
-/** The span of operator ids that a node became: [start, end). Empty: nothing was rendered for it. */
+/**
+ * The operators that do a node's own work: ids [start, end), none of those of its inputs, which are rendered before. Empty: nothing was
+ * rendered for it.
+ */
 export interface LirSpan {
   readonly lirId: LirId;
   readonly parent: LirId | null;
   readonly nesting: number;
+  /** As EXPLAIN prints it, with ids for names. */
   readonly operator: string;
+  readonly isConstant: boolean;
   readonly start: number;
   readonly end: number;
+  /** Where its output comes from, in every form that it has by now. */
+  readonly outputs: readonly OutputPort<Sized>[];
 }
 
 export interface RenderContext {
@@ -88,6 +96,8 @@ class Renderer {
   readonly context: RenderContext;
   readonly scope: Scope;
   readonly locals = new Map<number, Bundle>();
+  /** Where the operators of the node under way begin: its inputs are all rendered before its own work. */
+  #ownStart = 0;
 
   constructor(context: RenderContext) {
     this.context = context;
@@ -95,10 +105,21 @@ class Renderer {
   }
 
   render(node: Lir, parent: LirId | null, nesting: number): Bundle {
-    const start = this.scope.nextOperatorId();
+    this.#ownStart = this.scope.nextOperatorId();
     const bundle = (RENDER[node.op] as RenderNode<Lir>)(this, node, nesting);
     const end = this.scope.nextOperatorId();
-    this.context.onSpan?.({ lirId: node.lirId, parent, nesting, operator: node.op, start, end });
+    this.context.onSpan?.({
+      lirId: node.lirId,
+      parent,
+      nesting,
+      operator: lirText(node, (id) => id),
+      isConstant: node.op === 'Constant',
+      start: this.#ownStart,
+      end,
+      outputs: bundle.outputs,
+    });
+    // What comes next is its parent's.
+    this.#ownStart = end;
     return bundle;
   }
 
