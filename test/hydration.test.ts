@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readiness } from '../packages/tidemark/src/adapter/readiness.ts';
 import type { Command } from '../packages/tidemark/src/compute/protocol.ts';
+import { batchOf } from '../packages/tidemark/src/repr/rows.ts';
+import { type } from '../packages/tidemark/src/repr/types.ts';
+import type { FileReader } from '../packages/tidemark/src/storage/file-source.ts';
 import {
   blockers,
   held,
@@ -347,3 +350,28 @@ for (const workers of WORKERS)
       assert.equal((await t.query('SELECT * FROM mz_internal.mz_compute_hydration_timestamps')).length, 3);
       assert.equal((await t.query(verdicts)).length, 1);
     }));
+
+test('L21: a view over a source that has not delivered is not computed, and names the source; once that is loaded, it is', async () => {
+  const { promise: delivered, resolve: deliver } = Promise.withResolvers<void>();
+  const columns = [{ name: 'a', type: type('int4'), nullable: true }];
+  const files: FileReader = {
+    describe: async () => ({ desc: { columns, keys: [] }, rowsKnown: 2, bytes: 10 }),
+    async read(_, __, onBatch) {
+      await delivered;
+      await onBatch(batchOf([type('int4')], [[1], [2]]), { rowsRead: 2, bytesRead: 10 });
+    },
+  };
+  await watched({ workers: 2, files }, async (t) => {
+    await t.exec("CREATE SOURCE s FROM FILE 'orders.csv'; CREATE MATERIALIZED VIEW v AS SELECT a FROM s");
+    await t.advance(20_000);
+    const [b] = await blockers(t);
+    assert.deepEqual(short([b!]), [['v', 'installed', 'waiting_for_inputs', 's']]);
+    assert.equal((await rollup(t, 'v'))!['hydrated_at'], null);
+    assert.equal(readiness(t.env).ready, false);
+    deliver();
+    await t.advance(3000);
+    assert.deepEqual(await blockers(t), []);
+    assert.equal(readiness(t.env).ready, true);
+    assert.deepEqual(await t.query('SELECT count(*) AS n FROM v'), [{ n: 2n }]);
+  });
+});

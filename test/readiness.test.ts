@@ -117,3 +117,24 @@ test('max_lag: an object whose worker stands still falls behind, and readiness s
     release();
     assert.equal((await t.settle(awaitReadiness(t.env, {}))).ready, true);
   }));
+
+test('a replica that cannot be connected again: away since it was lost, for the latest reason', () =>
+  watched({ workers: 1 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+    await t.advance(1000);
+    const { id: clusterId } = t.env.catalog.cluster('quickstart')!;
+    const { id } = t.replicaOf();
+    await t.crash();
+    const [lost] = await blockers(t);
+    await t.advance(300);
+    // What a failed attempt over a network tells.
+    t.env.hydration.replicaStatus(clusterId, id, 'connection refused');
+    const [still] = await blockers(t);
+    assert.equal(still!['since'], lost!['since']);
+    assert.match(String(still!['details']), /connection refused/);
+    const { lossSeen } = t.env.hydration.clusters.get(clusterId)!.replicas.get(id)!;
+    assert.equal(lossSeen, true);
+    await t.connected();
+    await t.advance(1000);
+    assert.deepEqual(await blockers(t), []);
+  }));

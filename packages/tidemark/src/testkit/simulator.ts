@@ -119,7 +119,7 @@ export class TestEnvironment {
         timers: this.#timers,
         random,
         logger,
-        files: { describe: refuse, read: refuse },
+        files: this.#o.files ?? { describe: refuse, read: refuse },
         createReplica: ({ replicaId, workers }) => this.#connection(replicaId, workers),
         defaultWorkers: this.#o.workers ?? 1,
         onFenced: (error) => {

@@ -1,8 +1,10 @@
 /** What a simulated environment is opened with, and where what its workers log comes from. */
+
 import type { Logger } from '../base/clock.ts';
 import type { ReplicaId } from '../base/ids.ts';
 import type { Command } from '../compute/protocol.ts';
 import type { LogUpdates } from '../introspection/compute-log.ts';
+import type { FileReader } from '../storage/file-source.ts';
 
 export interface TestOptions {
   readonly seed?: number;
@@ -15,6 +17,8 @@ export interface TestOptions {
   /** What each worker's log says, by replica; `life` counts its incarnations. */
   readonly onLogUpdates?: (from: LogSource, updates: LogUpdates) => void;
   readonly logger?: Logger;
+  /** What sources from files read; absent: there are none. */
+  readonly files?: FileReader;
   /** Replicas of users live on when their connection ends or the environment does, as those in processes of their own. */
   readonly outlive?: boolean;
 }

@@ -169,11 +169,12 @@ export class Hydration {
     const state = this.clusters.get(clusterId)?.replicas.get(replicaId);
     if (state === undefined) return;
     const connected = lostBecause === null;
-    state.facts = { ...state.facts, connected, since: this.#now(), lostBecause };
-    if (!connected) {
-      state.lossSeen = true;
-      state.hydratedSinceNs = null;
-    }
+    const was = state.facts.connected;
+    // Each attempt to connect it that fails has its reason; it has been away since the first.
+    const since = connected || was ? this.#now() : state.facts.since;
+    state.facts = { ...state.facts, connected, since, lostBecause };
+    if (was && !connected) state.lossSeen = true;
+    if (!connected) state.hydratedSinceNs = null;
     this.#touchCluster(clusterId);
     this.#later();
   }
