@@ -14,6 +14,11 @@ const RUNS = Number(process.env['RUNS'] ?? 6);
 const FIRST = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const STEPS = 30;
 
+interface View {
+  readonly name: string;
+  readonly statement: Started;
+}
+
 interface Write {
   readonly value: number;
   readonly statement: Started;
@@ -29,7 +34,7 @@ class History {
   readonly #old: TestEnvironment[] = [];
   readonly #asleep = new Map<TestEnvironment, () => void>();
   readonly #writes: Write[] = [];
-  #views: string[] = [];
+  readonly #views: View[] = [];
   #value = 0;
   #names = 0;
 
@@ -84,14 +89,19 @@ class History {
     if (this.#below(2) === 0) await this.#leader.run();
   }
 
+  /** Creations may be under way when the next step comes, a promotion too. */
   async #ddl(): Promise<void> {
-    const drop = this.#views.length > 2;
-    const name = drop ? this.#views.shift()! : `v${++this.#names}`;
-    if (drop) await this.#leader.exec(`DROP MATERIALIZED VIEW ${name}`);
-    else {
-      await this.#leader.exec(`CREATE MATERIALIZED VIEW ${name} AS SELECT a + 1 AS b FROM t`);
-      this.#views.push(name);
+    const done = this.#views.filter((v) => v.statement.isDone);
+    if (done.length > 2) {
+      const { name } = done[0]!;
+      this.#views.splice(this.#views.indexOf(done[0]!), 1);
+      await this.#leader.exec(`DROP MATERIALIZED VIEW IF EXISTS ${name}`);
+      return;
     }
+    const name = `v${++this.#names}`;
+    const statement = this.#leader.start(`CREATE MATERIALIZED VIEW ${name} AS SELECT a + 1 AS b FROM t`);
+    this.#views.push({ name, statement });
+    if (this.#below(2) === 0) await this.#leader.run();
   }
 
   async #open(): Promise<void> {
@@ -138,7 +148,8 @@ class History {
   /** Waits for every statement: each ends, well or not. */
   async #answers(): Promise<void> {
     for (const t of this.#asleep.keys()) this.#wake(t);
-    for (const { statement } of this.#writes) await statement.result().catch(() => undefined);
+    for (const { statement } of [...this.#writes, ...this.#views])
+      await statement.result().catch(() => undefined);
   }
 
   async #end(): Promise<void> {
@@ -164,7 +175,15 @@ class History {
       'no acknowledged row is lost',
     );
     assert.deepEqual(await leader.query('SELECT n FROM total'), [{ n: BigInt(found.size) }]);
-    for (const v of this.#views)
+    const there = (await leader.query("SELECT name FROM mz_materialized_views WHERE name LIKE 'v%'")).map(
+      (r) => r['name'] as string,
+    );
+    for (const { name, statement } of this.#views)
+      await statement.result().then(
+        () => assert.ok(there.includes(name), `view ${name} was created, and is there`),
+        () => undefined,
+      );
+    for (const v of there)
       assert.deepEqual(await leader.query(`SELECT count(*) AS n FROM ${v}`), [{ n: BigInt(found.size) }], v);
     for (const t of this.#old) {
       await leader.until(() => t.fenced !== null, 'an old leader was told to stop');

@@ -199,3 +199,50 @@ test('after a promotion a restart keeps the generation, and a next candidate tak
   await candidate.close();
   await next.close();
 });
+
+test('what the leader commits until the moment it is fenced is there, objects and rows', async () => {
+  const { leader, candidate } = await pair();
+  await candidate.caughtUp();
+  leader.beforePromotion(`CREATE TABLE late (a int); INSERT INTO late VALUES (7); INSERT INTO t VALUES (3);
+    CREATE MATERIALIZED VIEW latest AS SELECT max(a) AS m FROM late; DROP INDEX i`);
+  await candidate.promote();
+  assert.deepEqual(await candidate.query('SELECT * FROM late'), [{ a: 7 }]);
+  assert.deepEqual(column(await candidate.query('SELECT b FROM mv'), 'b'), [10, 20, 30]);
+  await candidate.exec('INSERT INTO late VALUES (8)');
+  assert.deepEqual(await candidate.query('SELECT * FROM latest'), [{ m: 8 }]);
+  // Permitted before it was computed: nothing was held back.
+  assert.deepEqual((await stages(candidate, 'latest')).slice(-2), ['hydrated', 'written']);
+  await leader.close();
+  await candidate.exec('DROP TABLE t CASCADE; DROP TABLE late CASCADE');
+  await candidate.advance(3000);
+  assert.deepEqual(await candidate.orphans(), []);
+  await candidate.close();
+});
+
+test('a candidate that slept longer than its leases last cannot be promoted, and says so', async () => {
+  const { leader, candidate } = await pair();
+  await candidate.caughtUp();
+  const wake = candidate.stop();
+  await leader.advance(200_000);
+  wake();
+  await assert.rejects(candidate.promote({ force: true }));
+  await candidate.advance(10_000);
+  assert.match(candidate.fenced?.message ?? '', /slept too long/);
+  await candidate.close();
+  assert.deepEqual(column(await leader.query('SELECT a FROM t'), 'a'), [1, 2]);
+  await leader.close();
+});
+
+test('a restart of the leader changes nothing for the candidate', async () => {
+  const { leader, candidate } = await pair();
+  await candidate.caughtUp();
+  await leader.restart();
+  await leader.exec('INSERT INTO t VALUES (3); CREATE TABLE u (a int)');
+  assert.deepEqual(column(await candidate.query('SELECT a FROM t'), 'a'), [1, 2, 3]);
+  assert.deepEqual(await candidate.query('SELECT * FROM u'), []);
+  await candidate.caughtUp();
+  await candidate.promote();
+  await candidate.exec('INSERT INTO u VALUES (1)');
+  await leader.close();
+  await candidate.close();
+});

@@ -26,8 +26,12 @@ export class SharedData {
     this.time = new VirtualTime(this.random);
   }
 
+  /** What happens between a promotion's last look at the leader and its first act. */
+  beforeClaim: () => Promise<void> = () => Promise.resolve();
+
   /** As a promotion claims it: of two that want to be the next generation one is. */
   async claim(generation: number): Promise<void> {
+    await this.beforeClaim();
     if (this.generation >= generation)
       throw new SqlError('object_in_use', `another process was promoted to generation ${this.generation}`);
     this.generation = generation;

@@ -156,6 +156,14 @@ export class TestEnvironment {
     this.#standsBy = false;
   }
 
+  /** The statements run here between the last look that a promotion takes at this leader and its first act. */
+  beforePromotion(sql: string): void {
+    this.#data.beforeClaim = async () => {
+      const statement = this.start(sql);
+      while (!statement.isDone) await new Promise<void>((resolve) => this.time.schedule(resolve));
+    };
+  }
+
   /** What this process asks of the stores waits until the returned function is called: as stopped, it holds everything it has. */
   stop(): () => void {
     return this.#door.shut();
