@@ -23,7 +23,8 @@ import type { Environment } from './environment.ts';
 
 /**
  * In the order of creation, for an index must be there before what imports it. An index starts no later than any view of its
- * cluster goes on from, a view one step below its durable upper. Gives those that cannot be maintained.
+ * cluster that may read it goes on from, a view one step below its durable upper. No earlier than that: a replica that has gone on keeps an
+ * index only if it has not compacted it further. Gives those that cannot be maintained.
  */
 export function recreateDataflows(env: Environment): readonly ItemEntity[] {
   const left: ItemEntity[] = [];
@@ -39,7 +40,7 @@ export function recreateDataflows(env: Environment): readonly ItemEntity[] {
     const asOf =
       env.catalog.item(e.id)?.kind === 'materialized-view'
         ? continuation(env, e, newest)
-        : Math.max(bounds.since, Math.min(newest, earliestView(env, e, newest)));
+        : Math.max(bounds.since, Math.min(newest, earliestReader(env, e, newest)));
     if (asOf < bounds.since) {
       // Guessing around it would give wrong contents.
       const message = `it goes on from ${asOf}, and its inputs are readable from ${bounds.since}`;
@@ -126,11 +127,24 @@ function outputOf(env: Environment, e: ItemEntity): ItemEntity {
   return replaces === undefined ? e : env.catalog.get('item', replaces)!;
 }
 
-function earliestView(env: Environment, e: ItemEntity, newest: Timestamp): Timestamp {
-  const views = [...env.catalog.all('item')].filter(
-    (v) => v.clusterId === e.clusterId && env.collections.has(v.id) && !isEmpty(env.collections.upper(v.id)),
-  );
-  return Math.min(...views.map((v) => continuation(env, v, newest)), MAX_TIME);
+/** Of the views of its cluster that may read an index: those that read what it is on, through whatever lies between. */
+function earliestReader(env: Environment, e: ItemEntity, newest: Timestamp): Timestamp {
+  const item = env.catalog.item(e.id);
+  const readers = new Set(item?.kind === 'index' ? [item.on] : []);
+  let earliest: Timestamp = MAX_TIME;
+  for (const id of readers) {
+    for (const d of env.catalog.dependants(id)) if (d.kind !== 'index') readers.add(d.id);
+    const v = env.catalog.get('item', id);
+    if (
+      v === undefined ||
+      v.clusterId !== e.clusterId ||
+      !env.collections.has(id) ||
+      isEmpty(env.collections.upper(id))
+    )
+      continue;
+    earliest = Math.min(earliest, continuation(env, v, newest));
+  }
+  return earliest;
 }
 
 /**
@@ -140,5 +154,7 @@ function earliestView(env: Environment, e: ItemEntity, newest: Timestamp): Times
 export async function sweepShards(env: Environment): Promise<void> {
   const known = new Set<string>([CATALOG_SHARD, ...DURABLE_BUILTIN_SHARDS]);
   for (const { shard } of env.catalog.all('item')) if (shard !== undefined) known.add(shard);
-  await env.options.stores.durable.sweep(known.union(env.quarantined));
+  // Their sinks have gone on, and stage.
+  const stagedElsewhere = [...env.catalog.all('replica')].some((r) => r.address !== undefined);
+  await env.options.stores.durable.sweep(known.union(env.quarantined), { stagedElsewhere });
 }

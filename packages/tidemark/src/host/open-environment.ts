@@ -7,6 +7,7 @@ import { SqlError } from '../base/error.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
 import { MemoryBlob } from '../persist/blob.ts';
 import { MemoryConsensus } from '../persist/consensus.ts';
+import { MemoryPins } from '../persist/pins.ts';
 import { Shards } from '../persist/shards.ts';
 import { consensusPath, DataDir } from './data-dir.ts';
 import { DirectoryWatch } from './directory-watch.ts';
@@ -66,16 +67,18 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
   // Looks where another process writes too: for one that stands by, and where there are replicas elsewhere.
   const watch =
     dir === null ? null : new DirectoryWatch({ path: consensusPath(dir.path), timers: nodeTimers, logger });
+  const pins = new MemoryPins();
   const stopWatching = readOnly ? watch?.follow() : undefined;
   const stores: StoreSet = {
     durable:
       dir === null || watch === null
         ? memory()
-        : new Shards({ ...common, blob: dir.blob, consensus: dir.consensus, watch }),
+        : new Shards({ ...common, blob: dir.blob, consensus: dir.consensus, watch, pins }),
     memory: memory(),
   };
   const elsewhere = new ReplicasElsewhere({
     watch,
+    pins,
     memory: stores.memory.stores,
     token: options.replicaToken,
   });

@@ -9,6 +9,7 @@ import type { Logger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import type { Response } from '../compute/protocol.ts';
 import { unpackCommand } from '../compute/wire.ts';
+import { MemoryPins } from '../persist/pins.ts';
 import { remoteStores } from '../persist/rpc.ts';
 import { Shards, type Stores } from '../persist/shards.ts';
 import { consensusPath, DataDir } from './data-dir.ts';
@@ -69,8 +70,18 @@ export async function serveReplica(o: ReplicaServerOptions): Promise<RunningRepl
   const memory = new SwitchedStores();
   const processTag = randomBytes(6).toString('hex');
   const common = { clock: nodeClock, timers: nodeTimers, random: nodeRandom, logger: o.logger, processTag };
+  // The environment reads what is written here.
+  const pins = new MemoryPins();
+  pins.elsewhere = true;
   const stores = {
-    durable: new Shards({ ...common, codec: nodePartCodec, blob: dir.blob, consensus: dir.consensus, watch }),
+    durable: new Shards({
+      ...common,
+      codec: nodePartCodec,
+      blob: dir.blob,
+      consensus: dir.consensus,
+      watch,
+      pins,
+    }),
     memory: new Shards({ ...common, codec: memoryPartCodec, ...memory }),
   };
   const host = new ReplicaHost({

@@ -4,6 +4,7 @@
  */
 import { SqlError } from '../base/error.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
+import type { MemoryPins } from '../persist/pins.ts';
 import type { Stores } from '../persist/shards.ts';
 import type { DirectoryWatch } from './directory-watch.ts';
 import { dialReplica } from './tcp-replica.ts';
@@ -11,6 +12,8 @@ import { dialReplica } from './tcp-replica.ts';
 export interface ReplicasElsewhereOptions {
   /** Null: there is no data directory. */
   readonly watch: DirectoryWatch | null;
+  /** Of the durable shards. */
+  readonly pins: MemoryPins;
   readonly memory: Stores;
   readonly token: string | undefined;
 }
@@ -24,12 +27,13 @@ export class ReplicasElsewhere {
   }
 
   async dial(address: string, workers: number): Promise<ReplicaConnection> {
-    const { watch, memory, token = '' } = this.#o;
+    const { watch, memory, pins, token = '' } = this.#o;
     if (watch === null)
       throw new SqlError(
         'object_not_in_prerequisite_state',
         'a replica in a process of its own reads a data directory, and this environment is in memory',
       );
+    pins.elsewhere = true;
     this.#stopWatching ??= watch.follow();
     return dialReplica({ address, workers, token, memory });
   }

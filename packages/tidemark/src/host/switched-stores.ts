@@ -65,6 +65,7 @@ export class SwitchedStores implements Stores {
     pin: async (keys) => this.#get().pins.pin(keys),
     unpin: (keys) => this.#now?.pins.unpin(keys),
     pinned: async (keys) => this.#get().pins.pinned(keys),
+    readElsewhere: async () => this.#get().pins.readElsewhere(),
   };
 
   readonly watch: ShardWatch = {

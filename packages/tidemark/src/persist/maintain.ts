@@ -10,6 +10,9 @@ import type { Part, ShardBatch } from './shard-types.ts';
 import { Staging, stagedAtMs } from './stage.ts';
 import type { ShardState } from './state.ts';
 
+/** A reader elsewhere lists a snapshot once and then reads its parts: this is how long it may take for it. */
+export const ELSEWHERE_GRACE_MS = 300_000;
+
 export async function maintain(
   ctx: ShardContext,
   log: ShardLog,
@@ -85,11 +88,12 @@ async function deleteGarbage(ctx: ShardContext, log: ShardLog): Promise<void> {
   const nowMs = ctx.clock.nowMs();
   let keys: string[] = [];
   const pinned = new Set(await ctx.pins.pinned([...log.state.garbage.keys()]));
+  const graceMs = (await ctx.pins.readElsewhere()) ? ELSEWHERE_GRACE_MS : 0;
   const outcome = await log.transact((s) => {
     const foreign = [...s.holds].some(
       ([id, h]) => h.expiresAtMs !== null && !id.startsWith(`${ctx.processTag}:`),
     );
-    const before = nowMs - (foreign ? ctx.garbageGraceMs : 0);
+    const before = nowMs - Math.max(graceMs, foreign ? ctx.garbageGraceMs : 0);
     keys = [...s.garbage].flatMap(([k, g]) => (g.atMs <= before && !pinned.has(k) ? [k] : []));
     return { changes: keys.length === 0 ? [] : [{ op: 'collected', keys }] };
   });

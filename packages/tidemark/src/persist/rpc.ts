@@ -34,6 +34,7 @@ interface Calls {
   listKeys: { args: [prefix: string]; answer: string[] };
   pin: { args: [keys: readonly string[]]; answer: undefined };
   pinned: { args: [keys: readonly string[]]; answer: string[] };
+  readElsewhere: { args: []; answer: boolean };
 }
 type Method = keyof Calls;
 
@@ -70,6 +71,7 @@ function handlersOf({ blob, consensus, pins }: Omit<Stores, 'watch'>): Handlers 
     listKeys: (prefix) => consensus.list(prefix),
     pin: (keys) => pins.pin(keys),
     pinned: (keys) => pins.pinned(keys),
+    readElsewhere: () => pins.readElsewhere(),
   };
 }
 
@@ -98,6 +100,10 @@ class CountedPins implements Pins {
 
   pinned(keys: readonly string[]): Promise<string[]> {
     return this.#pins.pinned(keys);
+  }
+
+  readElsewhere(): Promise<boolean> {
+    return this.#pins.readElsewhere();
   }
 
   close(): void {
@@ -242,6 +248,7 @@ class StoreClient {
       pin: (keys) => this.#call('pin', keys),
       unpin: (keys) => this.#post({ t: 'unpin', keys }),
       pinned: (keys) => this.#call('pinned', keys),
+      readElsewhere: () => this.#call('readElsewhere'),
     };
     const watch: ShardWatch = {
       publish: (notices) => this.#post({ t: 'publish', notices }),

@@ -20,7 +20,7 @@ import {
   ShardLog,
   WRITE_TRIES,
 } from './log.ts';
-import { collectOrphans } from './maintain.ts';
+import { collectOrphans, ELSEWHERE_GRACE_MS } from './maintain.ts';
 import { unknownOutcome } from './outcome.ts';
 import type { PartCodec } from './part.ts';
 import { MemoryPins, type Pins } from './pins.ts';
@@ -162,14 +162,19 @@ export class Shards {
 
   /**
    * Removes the shards that `keep` does not name, and deletes every blob that no state names: what a crash cut short left
-   * behind. For a start, while no other thread or process stages.
+   * behind. For a start, while no other thread stages; where another process does (`stagedElsewhere`), only blobs that have been there
+   * for long.
    */
-  async sweep(keep: ReadonlySet<string>): Promise<void> {
+  async sweep(
+    keep: ReadonlySet<string>,
+    options: { readonly stagedElsewhere?: boolean } = {},
+  ): Promise<void> {
+    const graceMs = options.stagedElsewhere === true ? ELSEWHERE_GRACE_MS : 0;
     for (const id of await this.list()) if (!keep.has(id)) await this.remove(id);
     const blobs = Map.groupBy(await this.#ctx.blob.list(''), (key) => key.slice(0, key.indexOf('/')));
     for (const [id, keys] of blobs) {
       const shard = await this.open(id);
-      if (shard !== null) await collectOrphans(this.#ctx, shard.log, 0);
+      if (shard !== null) await collectOrphans(this.#ctx, shard.log, graceMs);
       else for (const key of keys) await this.#ctx.blob.delete(key);
     }
   }
