@@ -26,7 +26,7 @@ export const ROUNDS = 5;
 /** Of p99, for lifecycle queries. */
 const TARGET_MS = 200;
 
-const LIFECYCLE = `
+export const LIFECYCLE = `
   SELECT o.name, o.type, e.worker_id, e.event, e.occurred_at, e.reason
   FROM mz_introspection.mz_compute_lifecycle_events_per_worker e
   JOIN mz_catalog.mz_objects o ON o.id = e.export_id
@@ -64,9 +64,9 @@ const OBJECTS: readonly (readonly [string, string])[] = [
   ],
 ];
 
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-class BusyServer implements AsyncDisposable {
+export class BusyServer implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #directory: string | null;
   readonly port: number;
@@ -77,7 +77,7 @@ class BusyServer implements AsyncDisposable {
     this.port = port;
   }
 
-  static async start(o: BusyOptions): Promise<BusyServer> {
+  static async start(o: Pick<BusyOptions, 'durable' | 'execArgv'>): Promise<BusyServer> {
     const { durable, execArgv } = o;
     const directory = durable ? await mkdtemp(join(tmpdir(), 'tidemark-bench-')) : null;
     const child = fork(ENTRY, directory === null ? [] : [directory], { execArgv: [...execArgv] });
@@ -185,7 +185,7 @@ class Probers {
   }
 }
 
-async function untilLoaded(client: pg.Client): Promise<void> {
+export async function untilLoaded(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query('SELECT status, error FROM mz_internal.mz_source_statuses');
     if (rows[0]?.status === 'stalled') throw new Error(rows[0].error);
@@ -195,7 +195,10 @@ async function untilLoaded(client: pg.Client): Promise<void> {
 }
 
 /** Milliseconds from the first object's installation until all are hydrated on all workers. */
-async function untilHydrated(client: pg.Client, workers: number): Promise<number> {
+export async function untilHydrated(
+  client: pg.Client,
+  o: { readonly workers: number; readonly objects: number },
+): Promise<number> {
   for (;;) {
     const { rows } = await client.query(
       `SELECT event, count(*)::int4 AS n, min(occurred_at) AS first, max(occurred_at) AS last
@@ -203,13 +206,13 @@ async function untilHydrated(client: pg.Client, workers: number): Promise<number
     );
     const of = (event: string) => rows.find((r) => r.event === event);
     const hydrated = of('hydrated');
-    if (hydrated?.n === OBJECTS.length * workers) return +hydrated.last - +of('installed').first;
+    if (hydrated?.n === o.objects * o.workers) return +hydrated.last - +of('installed').first;
     await sleep(POLL_MS);
   }
 }
 
 /** Until the log has forgotten what was dropped: the next round would take it for its own. */
-async function untilForgotten(client: pg.Client): Promise<void> {
+export async function untilForgotten(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query(
       "SELECT count(*)::int4 AS n FROM mz_introspection.mz_compute_lifecycle_events_per_worker WHERE export_id LIKE 'u%'",
@@ -261,7 +264,7 @@ export async function runBusy(o: BusyOptions): Promise<void> {
   const hydration: number[] = [];
   for (let round = 0; round < o.rounds; round++) {
     for (const [, sql] of OBJECTS) await client.query(sql);
-    hydration.push(await untilHydrated(client, workers));
+    hydration.push(await untilHydrated(client, { workers, objects: OBJECTS.length }));
     for (const [name] of OBJECTS) await client.query(`DROP ${name}`);
     await untilForgotten(client);
   }

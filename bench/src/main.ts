@@ -7,6 +7,8 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { ROUNDS, runBusy } from './busy.ts';
 import { runHydration } from './hydration.ts';
+import { runManyIndexes } from './many-indexes.ts';
+import { runPaired } from './paired.ts';
 import { WORKLOADS, type WorkloadName } from './workloads.ts';
 
 const { values } = parseArgs({
@@ -19,7 +21,7 @@ const { values } = parseArgs({
     profile: { type: 'string' },
   },
 });
-const NAMES = [...Object.keys(WORKLOADS), 'busy'];
+const NAMES = [...Object.keys(WORKLOADS), 'busy', 'paired', 'many'];
 const { only, quick } = values;
 if (only !== undefined && !NAMES.includes(only)) {
   console.error(`--only takes one of ${NAMES.join(', ')}`);
@@ -50,5 +52,7 @@ let wrong = 0;
 if (workloads.length > 0) wrong += (await runHydration({ workloads, rows, quick, execArgv })).length;
 if (only === 'busy' || (only === undefined && !quick))
   await runBusy({ durable: values.durable, rounds, execArgv });
+if (only === 'paired') await runPaired({ rows: positive('rows', 10_000_000), rounds, execArgv });
+if (only === 'many') await runManyIndexes({ indexes: positive('rows', 1000), execArgv });
 console.log(`load at the end ${loadavg()[0]!.toFixed(1)}`);
 if (wrong > 0) process.exitCode = 1;

@@ -1,0 +1,78 @@
+/**
+ * A thousand indexes on one cluster of two workers: until all are hydrated; how long each relation about them takes to answer, and the
+ * rollups over many runs; what the log of it all holds.
+ */
+import { BusyServer, untilHydrated } from './busy.ts';
+import { table } from './table.ts';
+
+const WORKERS = 2;
+const RUNS = 20;
+const ROWS = 1000;
+/** Slower than this, a relation is shown. */
+const SHOWN_MS = 100;
+
+const ROLLUPS: readonly string[] = [
+  'mz_internal.mz_cluster_replica_hydration',
+  'mz_internal.mz_compute_hydration_timestamps',
+  'mz_internal.mz_hydration_blockers',
+];
+
+export async function runManyIndexes(o: {
+  readonly indexes: number;
+  readonly execArgv: readonly string[];
+}): Promise<void> {
+  await using server = await BusyServer.start({ durable: false, execArgv: o.execArgv });
+  const client = await server.connect('quickstart');
+  // With debugging the log tells about itself.
+  await client.query(`CREATE CLUSTER many (SIZE '${WORKERS}', INTROSPECTION DEBUGGING)`);
+  await client.query('SET cluster = many');
+  await client.query('CREATE TABLE t (a int, b int)');
+  await client.query(`INSERT INTO t SELECT x, x % 10 FROM generate_series(1, ${ROWS}) AS x`);
+  const began = performance.now();
+  for (let i = 0; i < o.indexes; i++) {
+    await client.query(`CREATE VIEW v${i} AS SELECT b, count(*) AS n FROM t WHERE a > ${i} GROUP BY b`);
+    await client.query(`CREATE INDEX i${i} ON v${i} (b)`);
+  }
+  const created = performance.now() - began;
+  await untilHydrated(client, { workers: WORKERS, objects: o.indexes });
+
+  const timed = async (sql: string): Promise<{ ms: number; rows: number }> => {
+    const start = performance.now();
+    const { rows } = await client.query(sql);
+    return { ms: performance.now() - start, rows: Number(rows[0].n) };
+  };
+  const { rows: relations } = await client.query(`
+    SELECT s.name || '.' || r.name AS name FROM mz_catalog.mz_relations r JOIN mz_catalog.mz_schemas s ON s.id = r.schema_id
+    WHERE s.name IN ('mz_introspection', 'mz_internal') ORDER BY 1`);
+  const slow: string[][] = [];
+  for (const { name } of relations) {
+    const first = await timed(`SELECT count(*) AS n FROM ${name}`);
+    const again = await timed(`SELECT count(*) AS n FROM ${name}`);
+    if (again.ms >= SHOWN_MS)
+      slow.push([name, '', `${again.rows}`, first.ms.toFixed(1), again.ms.toFixed(1)]);
+  }
+  console.log(
+    `${o.indexes} views with an index each on ${WORKERS} workers, created in ${created.toFixed(0)} ms; ${relations.length} relations answer, these slower than ${SHOWN_MS} ms`,
+  );
+  console.log(table(['relation', '', 'rows', 'first ms', 'again ms'], slow));
+
+  const rollups: string[][] = [];
+  for (const name of ROLLUPS) {
+    const times: number[] = [];
+    let rows = 0;
+    for (let i = 0; i < RUNS; i++) {
+      const start = performance.now();
+      rows = (await client.query(`SELECT * FROM ${name}`)).rows.length;
+      times.push(performance.now() - start);
+    }
+    times.sort((a, b) => a - b);
+    rollups.push([name, '', `${rows}`, times[RUNS >> 1]!.toFixed(1), times.at(-1)!.toFixed(1)]);
+  }
+  console.log(table(['rollup', '', 'rows', 'p50', 'max'], rollups));
+  const { rows: log } = await client.query(`
+    SELECT CASE WHEN name LIKE 'index mz_%' THEN 'indexed views' ELSE name END AS name, sum(size) AS bytes, sum(records) AS records
+    FROM mz_introspection.mz_records_per_dataflow WHERE name = 'Introspection' OR name LIKE 'index mz_%' GROUP BY 1`);
+  for (const l of log)
+    console.log(`${l.name}: ${(Number(l.bytes) / 1e6).toFixed(1)} MB, ${l.records} records`);
+  await client.end();
+}

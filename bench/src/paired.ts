@@ -1,0 +1,159 @@
+/**
+ * What status queries cost, and how long they wait, while orders hydrate on two workers: rounds with ten connections that ask twice a
+ * second each, for lifecycles and for the sizes of arrangements in turn, and rounds without, one after the other on the same
+ * server. An index and two views (W1, W2 and W3 of the hydration bench) are created, hydrate and are dropped in each round.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parquetWriteBuffer } from 'hyparquet-writer';
+import type pg from 'pg';
+import { BusyServer, LIFECYCLE, sleep, untilForgotten, untilHydrated, untilLoaded } from './busy.ts';
+import { CUSTOMERS, makeOrders, makeRegions, STATUS } from './data.ts';
+import { table } from './table.ts';
+
+const CONNECTIONS = 10;
+const PERIOD_MS = 500;
+const WORKERS = 2;
+const WARM_ROUNDS = 1;
+
+const PROBES: Readonly<Record<string, string>> = {
+  'lifecycle with names': LIFECYCLE,
+  'arrangement sizes': 'SELECT * FROM mz_introspection.mz_arrangement_sizes',
+};
+const KINDS = Object.keys(PROBES);
+
+const OBJECTS: readonly (readonly [string, string])[] = [
+  ['INDEX w1', 'CREATE INDEX w1 ON orders (customer_id)'],
+  [
+    'MATERIALIZED VIEW w2',
+    'CREATE MATERIALIZED VIEW w2 AS SELECT customer_id, count(*) AS n, sum(amount) AS amount FROM orders GROUP BY customer_id',
+  ],
+  [
+    'MATERIALIZED VIEW w3',
+    `CREATE MATERIALIZED VIEW w3 AS SELECT c.region, count(*) AS n, sum(o.amount) AS amount
+     FROM orders o JOIN customers c ON c.id = o.customer_id GROUP BY c.region`,
+  ],
+];
+
+async function writeData(directory: string, rows: number): Promise<{ orders: string; customers: string }> {
+  const data = makeOrders(rows);
+  const [orders, customers] = [join(directory, 'orders.parquet'), join(directory, 'customers.parquet')];
+  const write = (
+    file: string,
+    columnData: Parameters<typeof parquetWriteBuffer>[0]['columnData'],
+  ): Promise<void> => writeFile(file, new Uint8Array(parquetWriteBuffer({ columnData })));
+  await write(orders, [
+    { name: 'id', data: data.id, type: 'INT32' },
+    { name: 'customer_id', data: data.customer, type: 'INT32' },
+    { name: 'amount', data: data.amount, type: 'INT32' },
+    { name: 'status', data: Array.from(data.status, (s) => STATUS[s]!), type: 'STRING' },
+  ]);
+  await write(customers, [
+    { name: 'id', data: Int32Array.from({ length: CUSTOMERS }, (_, i) => i), type: 'INT32' },
+    { name: 'region', data: [...makeRegions()], type: 'STRING' },
+  ]);
+  return { orders, customers };
+}
+
+/** Ten connections; they ask while they are on. */
+class Askers {
+  readonly #samples = new Map<string, number[]>(KINDS.map((k) => [k, []]));
+  readonly #clients: pg.Client[] = [];
+  #running: Promise<void>[] = [];
+  #on = false;
+
+  async connect(server: BusyServer): Promise<void> {
+    for (let i = 0; i < CONNECTIONS; i++) this.#clients.push(await server.connect('busy'));
+  }
+
+  start(): void {
+    this.#on = true;
+    this.#running = this.#clients.map((client, i) => this.#ask(client, i));
+  }
+
+  async #ask(client: pg.Client, first: number): Promise<void> {
+    // Spread over the period: ten at once would measure each other.
+    await sleep((first * PERIOD_MS) / CONNECTIONS);
+    for (let i = first; this.#on; i++) {
+      const kind = KINDS[i % KINDS.length]!;
+      const start = performance.now();
+      await client.query(PROBES[kind]!);
+      const ms = performance.now() - start;
+      this.#samples.get(kind)!.push(ms);
+      await sleep(Math.max(0, PERIOD_MS - ms));
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#on = false;
+    await Promise.all(this.#running);
+  }
+
+  forget(): void {
+    for (const list of this.#samples.values()) list.length = 0;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#clients.map((c) => c.end()));
+  }
+
+  rows(): string[][] {
+    return [...this.#samples].map(([kind, list]) => {
+      const s = list.toSorted((a, b) => a - b);
+      const at = (q: number): string => (s[Math.min(s.length - 1, Math.floor(s.length * q))] ?? 0).toFixed(1);
+      return [kind, '', `${s.length}`, at(0.5), at(0.99), at(1)];
+    });
+  }
+}
+
+const median = (list: readonly number[]): number => list.toSorted((a, b) => a - b)[list.length >> 1]!;
+
+export async function runPaired(o: {
+  readonly rows: number;
+  readonly rounds: number;
+  readonly execArgv: readonly string[];
+}): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'tidemark-paired-'));
+  try {
+    const files = await writeData(directory, o.rows);
+    await using server = await BusyServer.start({ durable: false, execArgv: o.execArgv });
+    const client = await server.connect('quickstart');
+    await client.query(`CREATE CLUSTER busy (SIZE '${WORKERS}')`);
+    await client.query('SET cluster = busy');
+    for (const [name, file] of Object.entries(files)) {
+      await client.query(`CREATE SOURCE ${name} FROM FILE '${file}' (FORMAT PARQUET)`);
+      await untilLoaded(client);
+    }
+    const askers = new Askers();
+    await askers.connect(server);
+    const hydration = { with: [] as number[], without: [] as number[] };
+    for (let round = -WARM_ROUNDS; round < o.rounds; round++) {
+      // What comes first in a round is warmer than what comes second is cold: they take turns.
+      const order = round % 2 === 0 ? (['with', 'without'] as const) : (['without', 'with'] as const);
+      for (const which of order) {
+        if (which === 'with') askers.start();
+        for (const [, sql] of OBJECTS) await client.query(sql);
+        const ms = await untilHydrated(client, { workers: WORKERS, objects: OBJECTS.length });
+        if (which === 'with') await askers.stop();
+        if (round >= 0) hydration[which].push(ms);
+        for (const [name] of OBJECTS) await client.query(`DROP ${name}`);
+        await untilForgotten(client);
+      }
+      if (round < 0) askers.forget();
+    }
+    await askers.end();
+    await client.end();
+    const [a, b] = [median(hydration.with), median(hydration.without)];
+    console.log(
+      `Status queries while ${o.rows} orders hydrate on ${WORKERS} workers, in memory; milliseconds`,
+    );
+    console.log(table(['query', '', 'n', 'p50', 'p99', 'max'], askers.rows()));
+    console.log(
+      `\nhydration with queries ${a.toFixed(0)} ms (${hydration.with.map((h) => h.toFixed(0)).join(', ')}), without ${b.toFixed(0)} ms (${hydration.without.map((h) => h.toFixed(0)).join(', ')}): ${((100 * b) / a).toFixed(1)} % as fast`,
+    );
+    console.log('targets: p99 below 100 ms, hydration at least 95 % as fast');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
