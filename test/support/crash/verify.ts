@@ -1,5 +1,6 @@
 /** After a restart: everything that was promised, asked of the server and of its directory. */
 import assert from 'node:assert/strict';
+import { DURABLE_BUILTIN_SHARDS } from '../../../packages/tidemark/src/adapter/builtin-tables.ts';
 import type { DdlWriter } from './ddl-writer.ts';
 import { inspectDisk } from './disk.ts';
 import { sleep } from './random.ts';
@@ -89,7 +90,9 @@ export async function checkDisk(dataDir: string, objectIds: ReadonlySet<string>)
   const deadline = Date.now() + ORPHANS_MS;
   for (;;) {
     const { shards, orphans } = await inspectDisk(dataDir);
-    const strays = [...shards.keys()].filter((s) => s !== 'catalog' && !objectIds.has(s.split('-')[0]!));
+    const strays = [...shards.keys()].filter(
+      (s) => s !== 'catalog' && !DURABLE_BUILTIN_SHARDS.has(s) && !objectIds.has(s.split('-')[0]!),
+    );
     if (orphans.length === 0 && strays.length === 0) return;
     if (Date.now() > deadline)
       assert.fail(

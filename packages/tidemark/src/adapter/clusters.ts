@@ -41,13 +41,14 @@ export const SYSTEM_REPLICA: ReplicaEntity = {
 };
 
 /** What a running replica is made from. */
-export type ReplicaSpec = Pick<ReplicaEntity, 'id' | 'workers' | 'address'>;
+export type ReplicaSpec = Pick<ReplicaEntity, 'id' | 'workers' | 'address' | 'memoryLimitBytes'>;
 
 export type CreateReplica = (o: {
   readonly replicaId: ReplicaId;
   readonly workers: number;
   /** Where it runs in a process of its own; absent: the host runs it. */
   readonly address?: string;
+  readonly memoryLimitBytes?: number | undefined;
 }) => ReplicaConnection | Promise<ReplicaConnection>;
 
 /** What clusters need of their environment. */
@@ -182,6 +183,7 @@ export class Clusters {
         createReplica({
           replicaId: replica.id,
           workers: replica.workers,
+          memoryLimitBytes: replica.memoryLimitBytes,
           ...(place !== 'here' && { address: place }),
         }),
       timers,

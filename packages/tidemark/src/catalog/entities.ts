@@ -32,6 +32,8 @@ export interface ClusterEntity {
   readonly size: string | null;
   readonly introspectionIntervalMs: number;
   readonly introspectionDebugging: boolean;
+  /** Of each replica that the cluster manages; absent: no limit. */
+  readonly memoryLimitBytes?: number;
 }
 
 export interface ReplicaEntity {
@@ -41,6 +43,8 @@ export interface ReplicaEntity {
   readonly name: string;
   readonly size: string;
   readonly workers: number;
+  /** Of its arrangements, on all workers; absent: no limit. */
+  readonly memoryLimitBytes?: number;
   /** `host:port` of a replica in a process of its own. */
   readonly address?: string;
 }

@@ -21,6 +21,7 @@ import { ClosedLives } from './closed-lives.ts';
 import { Collection } from './collection.ts';
 import { DataflowInstance } from './dataflow-instance.ts';
 import { LoggingDataflow } from './logging-dataflow.ts';
+import type { MemoryBudget } from './memory-budget.ts';
 import { WorkerPeeks } from './peeks.ts';
 import type { SnapshotProgress } from './progress.ts';
 import type { Command, DataflowDescription, Response, Tunables } from './protocol.ts';
@@ -54,6 +55,8 @@ export interface ComputeWorkerOptions {
   /** Of shards that do not outlive the controller's connection: what reads them is not kept for the next one. None if absent. */
   readonly inMemory?: (shardId: string) => boolean;
   readonly random?: Random;
+  /** Absent: it may take what there is. */
+  readonly budget?: MemoryBudget;
   /** Sees what the log says, as it goes into the arrangements. */
   readonly onLogUpdates?: (updates: LogUpdates) => void;
 }
@@ -374,6 +377,7 @@ export class ComputeWorker {
     this.#peeksHaveWork = this.#peeks.step();
     const merges = dataflows === 'idle' && !this.#peeksHaveWork ? this.#worker.idle() : 'idle';
     this.#report();
+    this.#o.budget?.charge(this.bytes.total);
     if (dataflows === 'more' || merges === 'more' || this.#peeksHaveWork || this.#worker.hasWork)
       return 'more';
     this.#sleeps();

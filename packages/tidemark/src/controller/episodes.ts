@@ -205,7 +205,7 @@ export class Episodes {
       case 'replicaDropped': {
         const r = this.#replicas.get(e.replicaId);
         if (r === undefined) return;
-        this.#lose(r, e.at);
+        this.#lose(r, r.lostAt ?? e.at);
         this.#replicas.delete(e.replicaId);
         return;
       }

@@ -4,6 +4,7 @@
  */
 import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
 import { ComputeWorker } from '../compute/compute-worker.ts';
+import { lostReason, MemoryBudget, OOM, type SharedBudget, sharedBudget } from '../compute/memory-budget.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import type { MeshMessage } from '../dataflow/mesh.ts';
 import type { LogUpdates } from '../introspection/compute-log.ts';
@@ -19,6 +20,8 @@ export interface InProcessReplicaOptions {
   readonly timers: Timers;
   readonly logger: Logger;
   readonly incarnation: string;
+  /** Of the arrangements of all workers. */
+  readonly memoryLimitBytes?: number | undefined;
   /** Runs `f` soon, never before it returns. */
   readonly schedule: (f: () => void) => void;
   /** Draws the order in which operators, and workers within a turn, run. */
@@ -34,6 +37,7 @@ export class InProcessReplica implements ReplicaConnection {
   onResponse: (response: Response) => void = () => undefined;
   onLost: (reason: string) => void = () => undefined;
   readonly #o: InProcessReplicaOptions;
+  readonly #budget: SharedBudget | undefined = undefined;
   readonly #workers: readonly ComputeWorker[];
   /** What was sent to each worker and not yet taken. */
   readonly #inboxes: (() => void)[][];
@@ -45,6 +49,8 @@ export class InProcessReplica implements ReplicaConnection {
   constructor(options: InProcessReplicaOptions) {
     this.#o = options;
     this.workers = options.workers;
+    const { workers, memoryLimitBytes } = options;
+    if (memoryLimitBytes !== undefined) this.#budget = sharedBudget(workers, memoryLimitBytes);
     this.#inboxes = Array.from({ length: options.workers }, () => []);
     this.#workers = Array.from({ length: options.workers }, (_, i) => this.#worker(i));
   }
@@ -64,6 +70,7 @@ export class InProcessReplica implements ReplicaConnection {
       send: (r) => this.#responses.push(r),
       onWake: () => this.wake(),
       incarnation: o.incarnation,
+      ...(this.#budget !== undefined && { budget: new MemoryBudget(this.#budget, index) }),
       ...(o.random !== undefined && { random: o.random }),
       ...(o.onLogUpdates !== undefined && { onLogUpdates: (u: LogUpdates) => o.onLogUpdates!(index, u) }),
     });
@@ -126,9 +133,10 @@ export class InProcessReplica implements ReplicaConnection {
 
   /** A failed assertion in a worker ends the replica, never the environment. */
   #lost(error: unknown): void {
-    this.#o.logger.error({ error }, 'a worker failed');
+    const reason = lostReason(error);
+    this.#o.logger[reason === OOM ? 'warn' : 'error']({ error }, 'a worker failed');
     this.#end();
-    this.onLost(error instanceof Error ? error.message : String(error));
+    this.onLost(reason);
   }
 
   #end(): void {

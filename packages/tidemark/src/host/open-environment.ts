@@ -100,9 +100,9 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
       random: nodeRandom,
       logger,
       files: new ThreadFileReader(),
-      createReplica: ({ workers, address }) =>
+      createReplica: ({ workers, address, memoryLimitBytes }) =>
         address === undefined
-          ? connect(workers, { options, stores, processTag, logger })
+          ? connect({ workers, memoryLimitBytes }, { options, stores, processTag, logger })
           : elsewhere.dial(address, workers),
       defaultWorkers: options.defaultWorkers ?? 1,
       ...(standby !== undefined && { standby }),
@@ -126,7 +126,7 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
 }
 
 function connect(
-  workers: number,
+  size: { readonly workers: number; readonly memoryLimitBytes: number | undefined },
   o: {
     readonly options: OpenOptions;
     readonly stores: StoreSet;
@@ -137,7 +137,7 @@ function connect(
   const incarnation = randomBytes(8).toString('hex');
   if (o.options.workers === 'inline')
     return new InProcessReplica({
-      workers,
+      ...size,
       stores: o.stores,
       clock: nodeClock,
       timers: nodeTimers,
@@ -146,7 +146,7 @@ function connect(
       schedule: (f) => void setImmediate(f),
     });
   return new ThreadReplica({
-    workers,
+    ...size,
     stores: o.stores,
     dataDir: o.options.dataDir ?? null,
     processTag: o.processTag,

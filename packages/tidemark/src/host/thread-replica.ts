@@ -4,6 +4,7 @@
  */
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { Logger } from '../base/clock.ts';
+import { OOM, type SharedBudget, sharedBudget } from '../compute/memory-budget.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { packCommand } from '../compute/wire.ts';
 import { serveStores } from '../persist/rpc.ts';
@@ -19,6 +20,10 @@ export interface ThreadReplicaOptions {
   readonly dataDir: string | null;
   readonly processTag: string;
   readonly incarnation: string;
+  /** Of the arrangements of all workers; the JavaScript heap of each thread is bounded along with it. */
+  readonly memoryLimitBytes?: number | undefined;
+  /** Of each thread's JavaScript heap; as much as its share of the limit if absent. */
+  readonly heapLimitMb?: number;
   readonly logger: Logger;
 }
 
@@ -31,11 +36,15 @@ const ENTRY = new URL(
 /** How long a worker may take to end by itself. */
 const CLOSE_MS = 2000;
 
+/** A heap holds plans and state per key, columns lie outside it. A thread does not start with less than the first figure. */
+const MIN_HEAP_MB = 64;
+
 export class ThreadReplica implements ReplicaConnection {
   readonly workers: number;
   onResponse: (response: Response) => void = () => undefined;
   onLost: (reason: string) => void = () => undefined;
   readonly #logger: Logger;
+  readonly #budget: SharedBudget | null;
   readonly #threads: Worker[] = [];
   readonly #servers: { close(): void }[] = [];
   readonly #ports: MessagePort[] = [];
@@ -44,6 +53,8 @@ export class ThreadReplica implements ReplicaConnection {
   constructor(options: ThreadReplicaOptions) {
     this.workers = options.workers;
     this.#logger = options.logger;
+    const limit = options.memoryLimitBytes;
+    this.#budget = limit === undefined ? null : sharedBudget(options.workers, limit);
     const mesh = meshPorts(options.workers);
     for (let index = 0; index < options.workers; index++) this.#start(index, options, mesh[index]!);
   }
@@ -61,19 +72,27 @@ export class ThreadReplica implements ReplicaConnection {
       incarnation: o.incarnation,
       processTag: o.processTag,
       dataDir: o.dataDir,
+      budget: this.#budget,
       durablePort: serve('durable'),
       memoryPort: serve('memory'),
       peerPorts,
     };
     const transferList = [data.durablePort, data.memoryPort, ...peerPorts.filter((p) => p !== null)];
+    const heapLimitMb =
+      o.heapLimitMb ??
+      (o.memoryLimitBytes && Math.max(MIN_HEAP_MB, o.memoryLimitBytes / o.workers / 2 ** 20));
     const thread = new Worker(ENTRY, {
       workerData: data,
       transferList,
       name: `worker ${index}`,
       execArgv: workerFlags(),
+      ...(heapLimitMb !== undefined && { resourceLimits: { maxOldGenerationSizeMb: heapLimitMb } }),
     });
     thread.on('message', (m: FromWorker) => this.#receive(m));
-    thread.on('error', (error) => this.#lost(error.stack ?? error.message));
+    thread.on('error', (error: NodeJS.ErrnoException) =>
+      // V8 ends a thread whose heap is full; the process goes on.
+      this.#lost(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? OOM : (error.stack ?? error.message)),
+    );
     thread.on('exit', (code) => this.#lost(`worker ${index} ended with code ${code}`));
     this.#threads.push(thread);
   }
@@ -87,8 +106,8 @@ export class ThreadReplica implements ReplicaConnection {
         this.#logger[m.level](m.fields, m.message);
         break;
       case 'failed':
-        this.#logger.error({ error: m.message }, 'a worker failed');
-        this.#lost(m.message.split('\n')[0]!);
+        this.#logger[m.reason === OOM ? 'warn' : 'error']({ error: m.message }, 'a worker failed');
+        this.#lost(m.reason);
         break;
       case 'closed':
         break;

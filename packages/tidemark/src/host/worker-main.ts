@@ -6,6 +6,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../base/assert.ts';
 import type { Logger } from '../base/clock.ts';
 import { ComputeWorker } from '../compute/compute-worker.ts';
+import { lostReason, MemoryBudget } from '../compute/memory-budget.ts';
 import { batchOfResponse, type Response } from '../compute/protocol.ts';
 import { unpackCommand } from '../compute/wire.ts';
 import type { MeshMessage } from '../dataflow/mesh.ts';
@@ -103,6 +104,7 @@ const worker = new ComputeWorker({
   send: (r) => responses.push(r),
   onWake: wake,
   incarnation: data.incarnation,
+  ...(data.budget !== null && { budget: new MemoryBudget(data.budget, data.index) }),
 });
 
 function turn(): void {
@@ -143,7 +145,8 @@ function guarded<T>(f: () => T): T | undefined {
 }
 
 function fail(error: unknown): void {
-  post({ kind: 'failed', message: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  post({ kind: 'failed', reason: lostReason(error), message });
 }
 
 process.on('uncaughtException', fail);

@@ -1,5 +1,6 @@
 /** What the environment's thread and a worker thread say to each other, and what a worker is started with. */
 import type { MessagePort } from 'node:worker_threads';
+import type { SharedBudget } from '../compute/memory-budget.ts';
 import type { Response } from '../compute/protocol.ts';
 
 export interface WorkerData {
@@ -10,6 +11,8 @@ export interface WorkerData {
   readonly processTag: string;
   /** Where durable shards are; null: in the memory of the environment. */
   readonly dataDir: string | null;
+  /** Of all workers of the replica together; null: no limit. */
+  readonly budget: SharedBudget | null;
   /** The environment's stores. */
   readonly durablePort: MessagePort;
   readonly memoryPort: MessagePort;
@@ -25,7 +28,8 @@ export type FromWorker =
       readonly fields: object;
       readonly message: string;
     }
-  | { readonly kind: 'failed'; readonly message: string }
+  /** `reason`: as statuses say it. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly message: string }
   | { readonly kind: 'closed' };
 
 export type ToWorker = { readonly kind: 'command'; readonly command: string } | { readonly kind: 'close' };

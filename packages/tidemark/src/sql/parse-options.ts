@@ -10,6 +10,7 @@ const LONG_NAMES: readonly (readonly string[])[] = [
   'introspection debugging',
   'introspection interval',
   'replication factor',
+  'memory limit',
   'availability zones',
   'availability zone',
   'batch size',

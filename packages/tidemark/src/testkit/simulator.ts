@@ -78,6 +78,7 @@ export class TestEnvironment {
   #standsBy: boolean;
   readonly #replicas = new Map<ReplicaId, Connected>();
   readonly #lives = new Map<ReplicaId, number>();
+  readonly #memoryLimits = new Map<ReplicaId, number | undefined>();
   readonly #stalled = new Set<string>();
   #session!: Session;
   #stores!: StoreSet;
@@ -120,7 +121,10 @@ export class TestEnvironment {
         random,
         logger,
         files: this.#o.files ?? { describe: refuse, read: refuse },
-        createReplica: ({ replicaId, workers }) => this.#connection(replicaId, workers),
+        createReplica: ({ replicaId, workers, memoryLimitBytes }) => {
+          this.#memoryLimits.set(replicaId, memoryLimitBytes);
+          return this.#connection(replicaId, workers);
+        },
         defaultWorkers: this.#o.workers ?? 1,
         onFenced: (error) => {
           this.fenced = error;
@@ -230,6 +234,7 @@ export class TestEnvironment {
     const onLog = this.#o.onLogUpdates;
     const replica = new InProcessReplica({
       workers,
+      memoryLimitBytes: this.#memoryLimits.get(replicaId),
       stores,
       clock: time,
       workerClock: (i) => time.skewed(this.#o.skewMs?.[i] ?? 0),

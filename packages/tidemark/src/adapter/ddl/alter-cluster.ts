@@ -10,7 +10,7 @@ import type { AlterPlan, Options } from '../../plan/statement/plan.ts';
 import type { Environment } from '../environment.ts';
 import { managedNames, newReplicas, refuseSystem, replicationFactor } from './clusters.ts';
 import { replacedBy } from './create.ts';
-import { flag, introspectionInterval, onlyOptions, replicaSize } from './options.ts';
+import { flag, introspectionInterval, memoryLimit, onlyOptions, replicaSize } from './options.ts';
 
 type Change = Extract<AlterPlan, { kind: 'alterSet' | 'alterReset' }>;
 
@@ -20,6 +20,7 @@ const CHANGEABLE = [
   'introspection interval',
   'introspection debugging',
   'managed',
+  'memory limit',
 ];
 
 /** What RESET gives; a size has no default. */
@@ -28,6 +29,7 @@ const DEFAULTS: Options = {
   'introspection interval': '1s',
   'introspection debugging': false,
   managed: true,
+  'memory limit': false,
 };
 
 export async function alterCluster(env: Environment, plan: Change): Promise<void> {
@@ -42,7 +44,7 @@ export async function alterCluster(env: Environment, plan: Change): Promise<void
   const made = newReplicas(
     env,
     id,
-    missing.map((name) => ({ name, options: { size: cluster.size! } })),
+    missing.map((name) => ({ name, options: managedOptions(cluster) })),
   );
   const put: Entity[] = [cluster, ...made.entities];
   await env.transact({ remove: [...replacedBy(env, put), ...gone], put });
@@ -55,6 +57,14 @@ export async function alterCluster(env: Environment, plan: Change): Promise<void
     await env.clusters.introspectionChanged(id);
 }
 
+/** What a replica of the cluster is made with. */
+function managedOptions({ size, memoryLimitBytes }: ClusterEntity): Options {
+  return {
+    size: size!,
+    ...(memoryLimitBytes !== undefined && { 'memory limit': `${memoryLimitBytes / 1024}kB` }),
+  };
+}
+
 function resetOptions(names: readonly string[]): Options {
   if (names.includes('size'))
     throw new SqlError('invalid_parameter_value', 'SIZE has no default to reset it to');
@@ -64,8 +74,12 @@ function resetOptions(names: readonly string[]): Options {
 
 function changed(before: ClusterEntity, options: Options, replicas: readonly ReplicaEntity[]): ClusterEntity {
   const managed = options['managed'] === undefined ? before.size !== null : flag(options, 'managed');
+  const { memoryLimitBytes, ...rest } = before;
   return {
-    ...before,
+    ...rest,
+    ...('memory limit' in options || !managed
+      ? memoryLimit(options)
+      : memoryLimitBytes !== undefined && { memoryLimitBytes }),
     size: managed ? managedSize(before, options, replicas) : unmanagedSize(before, options),
     ...('introspection interval' in options && { introspectionIntervalMs: introspectionInterval(options) }),
     ...('introspection debugging' in options && {
@@ -75,7 +89,7 @@ function changed(before: ClusterEntity, options: Options, replicas: readonly Rep
 }
 
 function unmanagedSize(before: ClusterEntity, options: Options): null {
-  for (const o of ['size', 'replication factor'])
+  for (const o of ['size', 'replication factor', 'memory limit'])
     if (o in options)
       throw new SqlError(
         'object_not_in_prerequisite_state',
@@ -102,9 +116,11 @@ function toReplace(
   replicas: readonly ReplicaEntity[],
 ): { readonly gone: readonly ReplicaEntity[]; readonly missing: readonly string[] } {
   if (cluster.size === null) return { gone: [], missing: [] };
-  const { size } = cluster;
+  const { size, memoryLimitBytes } = cluster;
   const wanted = managedNames(replicationFactor(options) ?? replicas.length);
-  const stays = replicas.filter((r) => r.size === size && wanted.includes(r.name));
+  const stays = replicas.filter(
+    (r) => r.size === size && r.memoryLimitBytes === memoryLimitBytes && wanted.includes(r.name),
+  );
   return {
     gone: replicas.filter((r) => !stays.includes(r)),
     missing: wanted.filter((name) => !stays.some((r) => r.name === name)),

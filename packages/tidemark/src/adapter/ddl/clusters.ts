@@ -5,7 +5,14 @@ import type { ClusterEntity, CommentEntity, Entity, ReplicaEntity } from '../../
 import type { ClusterPlan, Options, Plan, ReplicaPlan } from '../../plan/statement/plan.ts';
 import type { Environment } from '../environment.ts';
 import { type Notify, replacedBy } from './create.ts';
-import { flag, introspectionInterval, onlyOptions, replicaAddress, replicaSize } from './options.ts';
+import {
+  flag,
+  introspectionInterval,
+  memoryLimit,
+  onlyOptions,
+  replicaAddress,
+  replicaSize,
+} from './options.ts';
 
 /** As many replicas as anybody has a use for; a slip of the finger should not start a thousand threads. */
 const MAX_REPLICAS = 16;
@@ -23,7 +30,14 @@ export async function createCluster(
   }
   onlyOptions(
     options,
-    ['size', 'replication factor', 'introspection interval', 'introspection debugging', 'managed'],
+    [
+      'size',
+      'replication factor',
+      'introspection interval',
+      'introspection debugging',
+      'managed',
+      'memory limit',
+    ],
     'a cluster',
   );
   const wanted = wantedReplicas(plan);
@@ -37,6 +51,7 @@ export async function createCluster(
     size: options['size'] === undefined ? null : replicaSize(options['size']).size,
     introspectionIntervalMs: introspectionInterval(options),
     introspectionDebugging: flag(options, 'introspection debugging'),
+    ...memoryLimit(options),
   };
   const made = newReplicas(env, clusterId, wanted);
   const put = [id.change, cluster, ...made.entities];
@@ -50,7 +65,7 @@ function wantedReplicas(plan: Extract<ClusterPlan, { kind: 'createCluster' }>): 
   const { options, replicas } = plan;
   const managed = options['managed'] === undefined ? replicas === undefined : flag(options, 'managed');
   if (!managed || replicas !== undefined) {
-    for (const o of ['size', 'replication factor'])
+    for (const o of ['size', 'replication factor', 'memory limit'])
       if (options[o] !== undefined)
         throw new SqlError('syntax_error', `a cluster has either ${o.toUpperCase()} or REPLICAS`);
     if (managed) throw new SqlError('syntax_error', 'a cluster that lists its REPLICAS is not managed');
@@ -60,8 +75,9 @@ function wantedReplicas(plan: Extract<ClusterPlan, { kind: 'createCluster' }>): 
     throw new SqlError('invalid_parameter_value', 'a cluster needs SIZE or REPLICAS', {
       hint: "e.g. CREATE CLUSTER c (SIZE '2'), or CREATE CLUSTER c REPLICAS ()",
     });
-  const size = options['size'];
-  return managedNames(replicationFactor(options) ?? 1).map((name) => ({ name, options: { size } }));
+  const { size, 'memory limit': limit } = options;
+  const own = { size: size!, ...(limit !== undefined && { 'memory limit': limit }) };
+  return managedNames(replicationFactor(options) ?? 1).map((name) => ({ name, options: own }));
 }
 
 function distinct(replicas: readonly ReplicaPlan[]): readonly ReplicaPlan[] {
@@ -96,7 +112,7 @@ export function newReplicas(
   if (plans.length === 0) return { entities: [], replicas: [] };
   const ids = env.catalog.allocate('replica', plans.length);
   const replicas = plans.map((p, i): ReplicaEntity => {
-    onlyOptions(p.options, ['size', 'addresses', 'workers'], 'a replica');
+    onlyOptions(p.options, ['size', 'addresses', 'workers', 'memory limit'], 'a replica');
     return {
       kind: 'replica',
       id: `u${ids.first + i}` as ReplicaId,
@@ -109,19 +125,23 @@ export function newReplicas(
 }
 
 /** Either this process runs it, in a size; or it runs elsewhere. */
-function placeOf(options: Options): Pick<ReplicaEntity, 'size' | 'workers' | 'address'> {
+function placeOf(options: Options): Pick<ReplicaEntity, 'size' | 'workers' | 'address' | 'memoryLimitBytes'> {
   if (options['addresses'] === undefined && options['workers'] === undefined) {
     if (options['size'] === undefined)
       throw new SqlError('invalid_parameter_value', 'a replica needs SIZE, or ADDRESSES and WORKERS', {
         hint: "e.g. (SIZE '2'), or (ADDRESSES ('127.0.0.1:6900'), WORKERS 2)",
       });
-    return replicaSize(options['size']);
+    return { ...replicaSize(options['size']), ...memoryLimit(options) };
   }
   if (options['size'] !== undefined)
     throw new SqlError('syntax_error', 'a replica has either SIZE, or ADDRESSES and WORKERS');
   if (options['addresses'] === undefined || options['workers'] === undefined)
     throw new SqlError('invalid_parameter_value', 'a replica elsewhere needs ADDRESSES and WORKERS', {
       hint: "e.g. (ADDRESSES ('127.0.0.1:6900'), WORKERS 2)",
+    });
+  if (options['memory limit'] !== undefined)
+    throw unsupported('MEMORY LIMIT of a replica elsewhere', {
+      hint: 'the process that runs it bounds its memory',
     });
   return { ...replicaSize(String(options['workers'])), address: replicaAddress(options['addresses']) };
 }

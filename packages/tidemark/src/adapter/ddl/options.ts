@@ -45,6 +45,20 @@ export function replicaAddress(value: OptionDatum): string {
   return text;
 }
 
+const BYTES: Readonly<Record<string, number>> = { kB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30, TB: 2 ** 40 };
+
+/** `MEMORY LIMIT '512MB'`: units as PostgreSQL writes them, of 1024. Nothing where the option is not there. */
+export function memoryLimit(options: Options): { readonly memoryLimitBytes?: number } {
+  const value = options['memory limit'];
+  if (value === undefined || value === false) return {};
+  const m = /^(\d+)\s*(kB|MB|GB|TB)$/.exec(String(value));
+  const bytes = m === null ? 0 : Number(m[1]) * BYTES[m[2]!]!;
+  if (bytes >= BYTES['MB']! && bytes <= 64 * BYTES['TB']!) return { memoryLimitBytes: bytes };
+  throw new SqlError('invalid_parameter_value', `MEMORY LIMIT "${String(value)}" is no size of memory`, {
+    hint: "a size is a number with kB, MB, GB or TB, at least 1MB, e.g. '512MB'",
+  });
+}
+
 const DEFAULT_INTERVAL_MS = 1000;
 
 /** `INTROSPECTION INTERVAL`, in milliseconds; 0 is off. */
