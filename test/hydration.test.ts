@@ -6,6 +6,7 @@ import type { Command } from '../packages/tidemark/src/compute/protocol.ts';
 import { batchOf } from '../packages/tidemark/src/repr/rows.ts';
 import { type } from '../packages/tidemark/src/repr/types.ts';
 import type { FileReader } from '../packages/tidemark/src/storage/file-source.ts';
+import type { TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
 import {
   blockers,
   held,
@@ -375,3 +376,22 @@ test('L21: a view over a source that has not delivered is not computed, and name
     assert.deepEqual(await t.query('SELECT count(*) AS n FROM v'), [{ n: 2n }]);
   });
 });
+
+test('in a transaction the relations are read at one time, and go on after it', () =>
+  watched({ workers: 1 }, async (t) => {
+    const release = await held(t);
+    await t.exec('CREATE INDEX i ON slow (a)');
+    await t.advance(1000);
+    const reader = t.session();
+    const read = (): Promise<readonly TestRow[]> =>
+      t.start('SELECT * FROM mz_internal.mz_hydration_blockers', reader).result();
+    await t.start('BEGIN', reader).result();
+    const first = await read();
+    assert.equal(first.length, 1);
+    release();
+    await t.advance(3000);
+    assert.deepEqual(await read(), first);
+    await t.start('COMMIT', reader).result();
+    assert.deepEqual(await read(), []);
+    reader.close();
+  }));

@@ -46,6 +46,8 @@ export interface QueryOptions {
   readonly serializable: boolean;
   /** The transaction's times, where one is open and has read before. */
   readonly times?: ReadTimes | undefined;
+  /** Later queries will read at the same time. */
+  readonly repeatable: boolean;
 }
 
 /** When a query reads: tables and what derives from them at `ts`, per-replica logs at `logs`. */
@@ -103,7 +105,8 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
   const c = clusterOf(env, plan, options);
   if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
   if (options.times === undefined) env.hydration.refreshQueue();
-  const mir = options.times === undefined ? withCatalogRows(plan.mir, catalogRows(env, c)) : plan.mir;
+  const mir =
+    options.times === undefined ? withCatalogRows(plan.mir, catalogRows(env, c, options)) : plan.mir;
   if (mir.op === 'Constant') return { rows: constantRows({ ...plan, mir }), desc, times: null };
   const logReads = plan.reads.filter((id) => hasLogTimes(env.catalog, id));
   const replicaId = replicaOf(env.catalog, c.clusterId, {
@@ -145,11 +148,15 @@ export function refuseFailed(env: Environment, reads: readonly GlobalId[]): void
 /** Catalog tables larger than this are read from their shards. */
 const INLINE_ROWS = 5000;
 
-/** Of what may travel with a query; rows about the present go to the system cluster too: in the books they are newer than in their shard. */
-function catalogRows(env: Environment, c: DataflowContext): CatalogRows {
+/**
+ * Of what may travel with a query; rows about the present go to the system cluster too: in the books they are newer than in their shard,
+ * which is where they are at a time that can be read again.
+ */
+function catalogRows(env: Environment, c: DataflowContext, options: QueryOptions): CatalogRows {
   return {
     versionOf: (id) => env.builtinVersion(id),
     rowsOf: (id) => {
+      if (options.repeatable && isLive(id)) return undefined;
       if (!env.isLiveTable(id) || (c.clusterId === SYSTEM_CLUSTER.id && !isLive(id))) return undefined;
       const rows = env.builtinRows(id);
       return rows.length > INLINE_ROWS ? undefined : rows;

@@ -335,6 +335,7 @@ export class Session {
         signal,
         serializable: this.#serializable,
         times: this.#transaction?.times ?? times,
+        repeatable: this.#transaction?.explicit === true,
       },
     );
     const t = this.#transaction;
