@@ -1,7 +1,9 @@
 /** Where everything stands, for people and their tools: replicas, and each object with why it is not done and how long each part of its life took. */
 import { SqlError } from '../base/error.ts';
-import type { GlobalId } from '../base/ids.ts';
+import { type GlobalId, systemId } from '../base/ids.ts';
+import { BUILTIN_TABLES } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
+import type { Datum } from '../repr/types.ts';
 import type { Environment } from './environment.ts';
 import type { Instant } from './hydration/facts.ts';
 import type { ClusterState, ReplicaState } from './hydration/hydration.ts';
@@ -22,6 +24,9 @@ export interface ObjectStatus {
   /** By name. */
   readonly blockedBy: string | null;
   readonly details: Blocker['details'];
+  /** Of the snapshot, as in `mz_hydration_progress`; null: not known. */
+  readonly rowsDone: number | null;
+  readonly rowsTotal: number | null;
   readonly queueMs: number | null;
   readonly computeMs: number | null;
   readonly blockedMs: number | null;
@@ -107,6 +112,7 @@ function replicaStatus(
   judged: readonly Judged[],
 ): ReplicaStatus {
   const { verdict, facts } = r;
+  const progress = progressOf(env);
   return {
     id: facts.id,
     name: r.name,
@@ -117,11 +123,39 @@ function replicaStatus(
     since: iso(facts.connected ? (verdict?.hydratedAt ?? null) : facts.since),
     hydratedObjects: verdict?.hydratedObjects ?? 0,
     slowest: nameOf(env, verdict?.slowest ?? null),
-    objects: judged.map((j) => objectStatus(env, j)),
+    objects: judged.map((j) => objectStatus(env, j, progress.get(`${facts.id} ${j.facts.objectId}`))),
   };
 }
 
-function objectStatus(env: Environment, { facts, blocker }: Judged): ObjectStatus {
+interface Progress {
+  readonly rowsDone: number | null;
+  readonly rowsTotal: number | null;
+}
+
+const PROGRESS = BUILTIN_TABLES.find((t) => t.name === 'mz_hydration_progress')!;
+
+/** By replica and object. */
+function progressOf(env: Environment): ReadonlyMap<string, Progress> {
+  const at = (name: string): number => PROGRESS.columns.findIndex((c) => c.name === name);
+  const [object, replica, done, total] = ['object_id', 'replica_id', 'rows_done', 'rows_total'].map(at);
+  const count = (d: Datum): number | null => (d === null ? null : Number(d));
+  return new Map(
+    env
+      .builtinRows(systemId(PROGRESS.number))
+      .map((r) => [
+        `${String(r[replica!])} ${String(r[object!])}`,
+        { rowsDone: count(r[done!]!), rowsTotal: count(r[total!]!) },
+      ]),
+  );
+}
+
+const UNKNOWN: Progress = { rowsDone: null, rowsTotal: null };
+
+function objectStatus(
+  env: Environment,
+  { facts, blocker }: Judged,
+  progress: Progress = UNKNOWN,
+): ObjectStatus {
   const now = env.options.clock.nowMs() * 1000;
   const { queue, compute, blocked, write } = intervalsOf(facts.life, { writes: facts.writes, now });
   const ms = (us: number | null): number | null => (us === null ? null : Math.round(us) / 1000);
@@ -134,6 +168,7 @@ function objectStatus(env: Environment, { facts, blocker }: Judged): ObjectStatu
     since: iso(blocker?.since ?? null),
     blockedBy: nameOf(env, blocker?.blockedBy ?? null),
     details: blocker?.details ?? null,
+    ...progress,
     queueMs: ms(queue),
     computeMs: ms(compute),
     blockedMs: ms(blocked),

@@ -5,7 +5,16 @@ import { duration, renderStatus } from './status-view.ts';
 
 const object = (o: Partial<ObjectStatus>): ObjectStatus => ({
   ...{ id: 'u1', name: 'totals', kind: 'materialized-view', stage: 'written', reason: null, since: null },
-  ...{ blockedBy: null, details: null, queueMs: null, computeMs: null, blockedMs: null, writeMs: null },
+  ...{
+    blockedBy: null,
+    details: null,
+    rowsDone: null,
+    rowsTotal: null,
+    queueMs: null,
+    computeMs: null,
+    blockedMs: null,
+    writeMs: null,
+  },
   ...o,
 });
 
@@ -72,6 +81,19 @@ test('hydrated: since when, and which object was slowest; no line is wider than 
     const least = lines[0]!.length;
     for (const line of lines) assert.ok(line.length <= Math.max(width, least), `${width}: ${line}`);
   }
+});
+
+test('progress is told while it computes, and 100 % not before it is there', () => {
+  const of = (rowsDone: number | null, reason = 'computing'): string => {
+    const objects = [object({ reason, stage: 'started', rowsDone, rowsTotal: 1000 })];
+    const [, , line] = renderStatus(report({ objects }), { width: 120, color: false }).split('\n');
+    return line!.trim().split(/ {2,}/)[2]!;
+  };
+  assert.deepEqual(
+    [of(0), of(456), of(999), of(null)],
+    ['computing 0 %', 'computing 45 %', 'computing 99 %', 'computing'],
+  );
+  assert.equal(of(1000, 'writing'), 'writing');
 });
 
 test('colours change nothing but colours', () => {

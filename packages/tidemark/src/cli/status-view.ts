@@ -68,11 +68,18 @@ function table(objects: readonly ObjectStatus[], options: ViewOptions): readonly
 }
 
 function cells(o: ObjectStatus): readonly string[] {
-  const why = o.reason === null ? 'done' : o.blockedBy === null ? o.reason : `${o.reason}: ${o.blockedBy}`;
+  const why =
+    o.reason === null ? 'done' : `${o.reason}${percent(o)}${o.blockedBy === null ? '' : `: ${o.blockedBy}`}`;
   const name = o.name ?? o.id;
   const short = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
   return [short, o.stage ?? '-', why, ...PARTS.map((p) => duration(o[p.of]))];
 }
+
+/** Of the snapshot's rows, while it computes: rounded down, so that 100 is not shown before it is there. */
+const percent = ({ reason, rowsDone, rowsTotal }: ObjectStatus): string =>
+  reason !== 'computing' || rowsDone === null || rowsTotal === null || rowsTotal === 0
+    ? ''
+    : ` ${Math.floor((100 * rowsDone) / rowsTotal)} %`;
 
 const total = (o: ObjectStatus): number => PARTS.reduce((sum, p) => sum + (o[p.of] ?? 0), 0);
 
