@@ -316,7 +316,7 @@ export class ComputeWorker {
       createCollection: (c) =>
         this.#collection({ ...c, reason: reason(c.id), hidden: hidden && idClass(c.id) === 'transient' }),
       log,
-      send: this.#o.send,
+      send: this.#send,
       onChange: this.#o.onWake,
       onError: (error) => this.#failed(dataflow, error),
       onRetry: (error) =>

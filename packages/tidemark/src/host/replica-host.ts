@@ -109,8 +109,8 @@ export class ReplicaHost {
       return `the replica speaks version ${PROTOCOL_VERSION} of the protocol, and the environment version ${version}`;
     const own = this.#epoch;
     if (own !== null && generation !== own.generation) {
-      const leads = generation > own.generation ? await this.#o.leadingGeneration() : own.generation;
-      if (leads < generation || this.#epoch !== own)
+      const over = generation > own.generation && (await this.#o.leadingGeneration()) >= generation;
+      if (!over || this.#epoch !== own)
         return `the replica serves generation ${own.generation}, not ${generation}`;
       if (attachment.isEnded) return null;
       this.#restart();
