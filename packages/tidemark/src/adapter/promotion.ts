@@ -91,7 +91,7 @@ async function adoptReplicas(env: Environment): Promise<void> {
     );
 }
 
-export class NotCaughtUpError extends SqlError {
+class NotCaughtUpError extends SqlError {
   readonly missing: readonly NotCaughtUp[];
 
   constructor(missing: readonly NotCaughtUp[]) {

@@ -46,36 +46,18 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
   const logger = options.logger ?? silentLogger;
   const readOnly = options.readOnly ?? false;
   const dir = options.dataDir === undefined ? null : await DataDir.open(options.dataDir, { readOnly });
-  const processTag = randomBytes(6).toString('hex');
-  const common = {
-    clock: nodeClock,
-    timers: nodeTimers,
-    random: nodeRandom,
-    logger,
-    processTag,
-    codec: nodePartCodec,
-  };
-  const memory = (): Shards =>
-    new Shards({
-      ...common,
-      codec: memoryPartCodec,
-      blob: new MemoryBlob(),
-      consensus: new MemoryConsensus(),
-    });
   if (dir === null && readOnly)
     throw new SqlError('invalid_parameter_value', 'what is in memory has no other process to stand by for');
+  const processTag = randomBytes(6).toString('hex');
   // Looks where another process writes too: for one that stands by, and where there are replicas elsewhere.
   const watch =
     dir === null ? null : new DirectoryWatch({ path: consensusPath(dir.path), timers: nodeTimers, logger });
   const pins = new MemoryPins();
   const stopWatching = readOnly ? watch?.follow() : undefined;
-  const stores: StoreSet = {
-    durable:
-      dir === null || watch === null
-        ? memory()
-        : new Shards({ ...common, blob: dir.blob, consensus: dir.consensus, watch, pins }),
-    memory: memory(),
-  };
+  const stores = openStores(dir === null || watch === null ? null : { dir, watch, pins }, {
+    processTag,
+    logger,
+  });
   const elsewhere = new ReplicasElsewhere({
     watch,
     pins,
@@ -123,6 +105,27 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
     dir?.close();
     throw error;
   }
+}
+
+function openStores(
+  durable: { readonly dir: DataDir; readonly watch: DirectoryWatch; readonly pins: MemoryPins } | null,
+  o: { readonly processTag: string; readonly logger: Logger },
+): StoreSet {
+  const common = { ...o, clock: nodeClock, timers: nodeTimers, random: nodeRandom };
+  const memory = (): Shards =>
+    new Shards({
+      ...common,
+      codec: memoryPartCodec,
+      blob: new MemoryBlob(),
+      consensus: new MemoryConsensus(),
+    });
+  if (durable === null) return { durable: memory(), memory: memory() };
+  const { dir, watch, pins } = durable;
+  const { blob, consensus } = dir;
+  return {
+    durable: new Shards({ ...common, codec: nodePartCodec, blob, consensus, watch, pins }),
+    memory: memory(),
+  };
 }
 
 function connect(

@@ -21,7 +21,7 @@ import { silentLogger, type Timers } from '../base/clock.ts';
 import { type SqlError, unsupported } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import { CATALOG_SHARD } from '../catalog/durable-catalog.ts';
-import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
+import type { Command, ReplicaConnection } from '../compute/protocol.ts';
 import { InProcessReplica } from '../host/in-process-replica.ts';
 import type { StoreSet } from '../host/shard-access.ts';
 import { MemoryBlob } from '../persist/blob.ts';
@@ -30,6 +30,7 @@ import { consensusKey } from '../persist/log.ts';
 import { Shards } from '../persist/shards.ts';
 import { expandedRows } from '../repr/rows.ts';
 import type { Datum } from '../repr/types.ts';
+import { observed } from './observed-connection.ts';
 import { OutlivingReplicas, ProcessTimers } from './outliving-replicas.ts';
 import type { SeededRandom } from './random.ts';
 import { Door, SharedData } from './shared-data.ts';
@@ -250,32 +251,11 @@ export class TestEnvironment {
     return replica;
   }
 
-  /** A connection that writes down what passes. */
   #observed(replicaId: ReplicaId, replica: ReplicaConnection): ReplicaConnection {
-    const note = (what: string, message: Command | Response): void => {
-      const id = 'id' in message ? ` ${message.id}` : '';
-      const stage = message.kind === 'lifecycle' ? ` ${message.stage} of worker ${message.worker}` : '';
-      this.trace.push(`${this.time.nowMs()} ${replicaId} ${what} ${message.kind}${id}${stage}`);
-    };
-    const connection: ReplicaConnection = {
-      workers: replica.workers,
-      onResponse: () => undefined,
-      onLost: () => undefined,
-      send: (command) => {
-        const changed = this.#o.onCommand === undefined ? command : this.#o.onCommand(command);
-        if (changed === null) return;
-        note('<-', changed);
-        replica.send(changed);
-      },
-      close: () => replica.close(),
-      ...(replica.retire && { retire: () => replica.retire!() }),
-    };
-    replica.onResponse = (r) => {
-      note('->', r);
-      connection.onResponse(r);
-    };
-    replica.onLost = (reason) => connection.onLost(reason);
-    return connection;
+    return observed(replica, {
+      note: (what) => this.trace.push(`${this.time.nowMs()} ${replicaId} ${what}`),
+      onCommand: this.#o.onCommand ?? ((command) => command),
+    });
   }
 
   // ---- Time
