@@ -287,3 +287,34 @@ test('introspection shows itself when debugging only, and with the interval at 0
   await t.assertNothingLeft();
   await t.close();
 });
+
+const METRICS = `SELECT metric_name, labels ->> 'worker' AS worker, value FROM ${LOGS}.mz_cluster_prometheus_metrics`;
+
+test('metrics: what each worker counts, one row a sample; none at all once they are not wanted', async () => {
+  const t = await openTest({ workers: 2 });
+  await t.exec(`CREATE TABLE t (a int, b int); ${FILL}; CREATE INDEX i ON t (a)`);
+  await t.advance(2500);
+  const value = async (name: string, worker: string): Promise<number> => {
+    const rows = await t.query(
+      `${METRICS} WHERE metric_name = '${name}' AND labels ->> 'worker' = '${worker}'`,
+    );
+    assert.equal(rows.length, 1, `${name} of worker ${worker}`);
+    return Number(rows[0]!['value']);
+  };
+  for (const worker of ['0', '1']) {
+    const bytes = await value('tidemark_worker_arrangement_bytes', worker);
+    assert.ok(bytes > ROWS * 2, `${bytes} bytes on worker ${worker}`);
+    assert.ok(
+      (await value('tidemark_worker_collections', worker)) > 35,
+      'the indexes of logs, and the one of t',
+    );
+  }
+  const before = await value('tidemark_worker_peeks_total', '1');
+  for (let i = 0; i < 3; i++) await t.query('SELECT * FROM t WHERE a = 1');
+  await t.advance(2500);
+  assert.ok((await value('tidemark_worker_peeks_total', '1')) >= before + 3);
+  t.sendTo('quickstart', { kind: 'updateConfiguration', tunables: { metricsIntervalMs: 0 } });
+  await t.advance(2500);
+  assert.deepEqual(await t.query(METRICS), []);
+  await t.close();
+});

@@ -15,6 +15,7 @@ import { ComputeLog, EventClock, type LogUpdates } from '../introspection/comput
 import type { InstallReason } from '../introspection/lifecycle.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import { MetricsRegistry } from '../introspection/metrics-registry.ts';
+import type { ResourceUsage } from '../introspection/process-log.ts';
 import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import { ArrangementBytes } from './arrangement-bytes.ts';
 import { ClosedLives } from './closed-lives.ts';
@@ -29,6 +30,7 @@ import { PROTOCOL_VERSION } from './protocol.ts';
 import { outcomesOf, reconcile } from './reconcile.ts';
 import { hostError, type ShardAccess } from './shard-source.ts';
 import { WorkerEvents } from './worker-events.ts';
+import { WorkerMetrics } from './worker-metrics.ts';
 
 const SLICE_NS = 8_000_000;
 /**
@@ -57,6 +59,8 @@ export interface ComputeWorkerOptions {
   readonly random?: Random;
   /** Absent: it may take what there is. */
   readonly budget?: MemoryBudget;
+  /** What the worker may say of the machine: the first of a process of the process too. */
+  readonly usage?: (() => Iterable<ResourceUsage>) | undefined;
   /** Sees what the log says, as it goes into the arrangements. */
   readonly onLogUpdates?: (updates: LogUpdates) => void;
 }
@@ -81,6 +85,7 @@ const RETRY_MS = 1000;
 export class ComputeWorker {
   /** What this worker counts, and what metric sinks keep here. */
   readonly metrics: MetricsRegistry;
+  readonly #counted: WorkerMetrics;
   /** What its arrangements occupy, by dataflow. */
   readonly bytes: ArrangementBytes = new ArrangementBytes();
   readonly #o: ComputeWorkerOptions;
@@ -110,6 +115,12 @@ export class ComputeWorker {
     this.#o = options;
     this.#clock = new EventClock(options.clock);
     this.metrics = new MetricsRegistry({ worker: `${options.index}` });
+    this.#counted = new WorkerMetrics(this.metrics, {
+      arrangementBytes: () => this.bytes.total,
+      arrangementPeakBytes: () => this.bytes.peakTotal,
+      collections: () => this.#collections.size,
+      dataflows: () => this.#dataflows.size,
+    });
     this.#worker = new Worker({
       index: options.index,
       peers: options.peers,
@@ -143,6 +154,7 @@ export class ComputeWorker {
   }
 
   #apply(command: Command): void {
+    this.#counted.commands.add();
     switch (command.kind) {
       case 'hello':
         this.#generation = command.generation;
@@ -163,7 +175,7 @@ export class ComputeWorker {
         this.#createInstance(command.logging, command.tunables);
         break;
       case 'updateConfiguration':
-        this.#tunables = { ...this.#tunables, ...command.tunables };
+        this.#configure({ ...this.#tunables, ...command.tunables });
         break;
       case 'createDataflow':
         this.#createDataflow(command.dataflow, () => 'commanded');
@@ -180,6 +192,7 @@ export class ComputeWorker {
         this.#allowCompaction(command.id, command.frontier);
         break;
       case 'peek':
+        this.#counted.peeks.add();
         this.#peeks.start(command, this.#collections.get(command.target.id)?.traces);
         break;
       case 'cancelPeek':
@@ -233,16 +246,18 @@ export class ComputeWorker {
 
   #createInstance(logging: LoggingConfig, tunables: Tunables): void {
     assert(this.#logging === undefined, 'an instance is created once');
-    this.#tunables = tunables;
     if (logging.intervalMs > 0)
       this.#log = new ComputeLog({
         worker: this.#o.index,
         peers: this.#o.peers,
         clock: this.#clock,
         intervalMs: logging.intervalMs,
+        metrics: this.metrics,
+        usage: this.#o.usage,
       });
     this.#events.log = this.#log?.runtime ?? null;
     this.#debugging = logging.debugging;
+    this.#configure(tunables);
     this.#hidesInternal();
     this.#logging = new LoggingDataflow(this.#worker, logging, this.#log, this.#o.onLogUpdates);
     const { dataflowIndex } = this.#logging;
@@ -257,6 +272,11 @@ export class ComputeWorker {
       c.attach({ kind: 'index', traces });
       c.started('inputs_available');
     }
+  }
+
+  #configure(tunables: Tunables): void {
+    this.#tunables = tunables;
+    if (tunables.metricsIntervalMs !== undefined) this.#log?.setMetricsInterval(tunables.metricsIntervalMs);
   }
 
   /** Before a dataflow of introspection's own: whether it is hidden. */
@@ -371,6 +391,7 @@ export class ComputeWorker {
   /** Runs one slice: dataflows, a turn for each peek, merges if there is nothing else; then reports. */
   step(): 'more' | 'idle' {
     this.#wakes();
+    this.#counted.steps.add();
     this.#logging?.drain();
     const budgetNs = this.#peeks.size > 0 ? HURRIED_SLICE_NS : SLICE_NS;
     const dataflows = this.#worker.step({ budgetNs });

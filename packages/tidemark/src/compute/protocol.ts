@@ -107,6 +107,8 @@ export interface DataflowDescription {
 export interface Tunables {
   /** Bytes of a result, checked on multiplicities before rows are expanded. */
   readonly maxResultSize: number;
+  /** How often metrics go to the log, if that is less than once an interval of it; 0: never. One second unless said otherwise. */
+  readonly metricsIntervalMs?: number;
 }
 
 export type PeekTarget =

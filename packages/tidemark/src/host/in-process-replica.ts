@@ -9,6 +9,8 @@ import type { Command, ReplicaConnection, Response } from '../compute/protocol.t
 import type { MeshMessage } from '../dataflow/mesh.ts';
 import type { LogUpdates } from '../introspection/compute-log.ts';
 import type { MetricsRegistry } from '../introspection/metrics-registry.ts';
+import type { ResourceUsage } from '../introspection/process-log.ts';
+import { EarliestTimer } from './earliest-timer.ts';
 import { inMemory, type StoreSet, shardAccess, watchUpper } from './shard-access.ts';
 
 export interface InProcessReplicaOptions {
@@ -28,6 +30,8 @@ export interface InProcessReplicaOptions {
   readonly random?: Random;
   /** False: the worker stands still, and what is sent to it waits. `wake` when that has changed. */
   readonly runs?: (index: number) => boolean;
+  /** What a worker may say of the machine. */
+  readonly usage?: (worker: number) => Iterable<ResourceUsage>;
   /** Sees what each worker's log says. */
   readonly onLogUpdates?: (worker: number, updates: LogUpdates) => void;
 }
@@ -43,14 +47,15 @@ export class InProcessReplica implements ReplicaConnection {
   readonly #inboxes: (() => void)[][];
   readonly #responses: Response[] = [];
   #scheduled = false;
-  #cancelTick: (() => void) | null = null;
+  readonly #tick: EarliestTimer;
   #closed = false;
 
   constructor(options: InProcessReplicaOptions) {
     this.#o = options;
     this.workers = options.workers;
-    const { workers, memoryLimitBytes } = options;
+    const { workers, memoryLimitBytes, clock, timers } = options;
     if (memoryLimitBytes !== undefined) this.#budget = sharedBudget(workers, memoryLimitBytes);
+    this.#tick = new EarliestTimer({ clock, timers, f: () => this.wake() });
     this.#inboxes = Array.from({ length: options.workers }, () => []);
     this.#workers = Array.from({ length: options.workers }, (_, i) => this.#worker(i));
   }
@@ -71,6 +76,7 @@ export class InProcessReplica implements ReplicaConnection {
       onWake: () => this.wake(),
       incarnation: o.incarnation,
       ...(this.#budget !== undefined && { budget: new MemoryBudget(this.#budget, index) }),
+      ...(o.usage !== undefined && { usage: () => o.usage!(index) }),
       ...(o.random !== undefined && { random: o.random }),
       ...(o.onLogUpdates !== undefined && { onLogUpdates: (u: LogUpdates) => o.onLogUpdates!(index, u) }),
     });
@@ -122,13 +128,8 @@ export class InProcessReplica implements ReplicaConnection {
 
   /** The logs want a turn each interval, though nothing else happens. */
   #tickLater(): void {
-    if (this.#cancelTick !== null || this.#closed) return;
-    const ms = Math.min(...this.#workers.map((w) => w.nextTickMs ?? Number.POSITIVE_INFINITY));
-    if (ms === Number.POSITIVE_INFINITY) return;
-    this.#cancelTick = this.#o.timers.after(ms, () => {
-      this.#cancelTick = null;
-      this.wake();
-    });
+    if (this.#closed) return;
+    this.#tick.within(Math.min(...this.#workers.map((w) => w.nextTickMs ?? Number.POSITIVE_INFINITY)));
   }
 
   /** A failed assertion in a worker ends the replica, never the environment. */
@@ -141,7 +142,7 @@ export class InProcessReplica implements ReplicaConnection {
 
   #end(): void {
     this.#closed = true;
-    this.#cancelTick?.();
+    this.#tick.cancel();
     for (const w of this.#workers) w.close();
   }
 

@@ -16,6 +16,7 @@ import { InProcessReplica } from './in-process-replica.ts';
 import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
 import { memoryPartCodec, nodePartCodec } from './part-codec.ts';
 import { ReplicasElsewhere } from './replicas-elsewhere.ts';
+import { processUsage, threadUsage } from './resource-usage.ts';
 import type { StoreSet } from './shard-access.ts';
 import { ThreadReplica } from './thread-replica.ts';
 
@@ -147,6 +148,8 @@ function connect(
       logger: o.logger,
       incarnation,
       schedule: (f) => void setImmediate(f),
+      // All workers are this thread.
+      usage: (worker) => (worker === 0 ? [...processUsage(), ...threadUsage('worker 0')] : []),
     });
   return new ThreadReplica({
     ...size,

@@ -15,8 +15,10 @@ import { Shards } from '../persist/shards.ts';
 import { batchBuffers } from '../repr/batch.ts';
 import { consensusPath, partsPath } from './data-dir.ts';
 import { DiskBlob } from './disk-blob.ts';
+import { EarliestTimer } from './earliest-timer.ts';
 import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
 import { nodePartCodec } from './part-codec.ts';
+import { processUsage, threadUsage } from './resource-usage.ts';
 import { inMemory, shardAccess, watchUpper } from './shard-access.ts';
 import { SqliteConsensus } from './sqlite-consensus.ts';
 import { storePort } from './store-port.ts';
@@ -77,7 +79,7 @@ function forgetMemory(): void {
 
 const responses: Response[] = [];
 let scheduled = false;
-let cancelTick: (() => void) | null = null;
+const tick = new EarliestTimer({ clock: nodeClock, timers: nodeTimers, f: wake });
 
 function wake(): void {
   if (scheduled) return;
@@ -105,6 +107,7 @@ const worker = new ComputeWorker({
   onWake: wake,
   incarnation: data.incarnation,
   ...(data.budget !== null && { budget: new MemoryBudget(data.budget, data.index) }),
+  usage: () => [...(data.index === 0 ? processUsage() : []), ...threadUsage(`worker ${data.index}`)],
 });
 
 function turn(): void {
@@ -117,11 +120,7 @@ function turn(): void {
 
 function tickLater(): void {
   const ms = worker.nextTickMs;
-  if (ms === null || cancelTick !== null) return;
-  cancelTick = nodeTimers.after(ms, () => {
-    cancelTick = null;
-    wake();
-  });
+  if (ms !== null) tick.within(ms);
 }
 
 function flush(): void {

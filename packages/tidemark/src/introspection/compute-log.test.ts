@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { timeAt } from '../repr/batch.ts';
 import { EMPTY } from '../time/timestamp.ts';
 import { ComputeLog, EventClock, logTime } from './compute-log.ts';
+import { MetricsRegistry } from './metrics-registry.ts';
 
 class Clock {
   ms = 10_000;
@@ -51,7 +52,13 @@ function newLog(): { readonly log: ComputeLog; readonly clock: Clock } {
   const clock = new Clock();
   return {
     clock,
-    log: new ComputeLog({ worker: 0, peers: 1, clock: new EventClock(clock), intervalMs: 1000 }),
+    log: new ComputeLog({
+      worker: 0,
+      peers: 1,
+      clock: new EventClock(clock),
+      intervalMs: 1000,
+      metrics: new MetricsRegistry(),
+    }),
   };
 }
 

@@ -19,6 +19,8 @@ import {
   type StartReason,
 } from './lifecycle.ts';
 import { LogBuffer } from './log-buffer.ts';
+import type { MetricsRegistry } from './metrics-registry.ts';
+import { ProcessLog, type ResourceUsage } from './process-log.ts';
 import type { LogName } from './relations.ts';
 import { RuntimeDemux } from './runtime-demux.ts';
 import { RuntimeLog } from './runtime-log.ts';
@@ -173,6 +175,7 @@ export class ComputeLog {
   readonly #buffer = new LogBuffer();
   readonly #demux: Demux;
   readonly #runtimeDemux: RuntimeDemux;
+  readonly #process: ProcessLog;
   readonly #release: number[] = [];
   #flushAtMs = 0;
   #drainedTo: Frontier = 0;
@@ -182,14 +185,18 @@ export class ComputeLog {
     readonly peers: number;
     readonly clock: EventClock;
     readonly intervalMs: number;
+    readonly metrics: MetricsRegistry;
+    readonly usage?: (() => Iterable<ResourceUsage>) | undefined;
   }) {
-    const { clock, worker, peers } = options;
+    const { clock, worker, peers, metrics } = options;
     this.clock = clock;
     this.#worker = worker;
     this.#intervalMs = options.intervalMs;
     const state = new RuntimeState(peers);
     this.runtime = new RuntimeLog({ state, ring: this.ring, ns: () => clock.ns(), peers });
     this.#runtimeDemux = new RuntimeDemux({ worker, peers, state, buffer: this.#buffer });
+    const usage = options.usage ?? (() => []);
+    this.#process = new ProcessLog({ worker, metrics, usage, buffer: this.#buffer });
     this.#demux = new Demux({
       worker,
       anchorMicros: clock.anchorMicros,
@@ -292,6 +299,7 @@ export class ComputeLog {
     });
     for (const slot of this.#release.splice(0)) this.side.release(slot);
     this.#flush();
+    this.#scrape();
     this.#drainedTo = this.now();
     return { batches: this.#buffer.take(), frontier: this.#drainedTo };
   }
@@ -304,6 +312,23 @@ export class ComputeLog {
     this.#buffer.time = logTime(now, this.#intervalMs);
     this.#demux.flush(this.#tellPeeks);
     this.#runtimeDemux.flush();
+  }
+
+  /**
+   * Reads what nobody tells, when an interval is over. Its rows still stand in that one, so that they are seen at once: a figure that was read
+   * has no event that it must come after.
+   */
+  #scrape(): void {
+    const now = this.clock.ms(this.clock.ns());
+    const time = logTime(now, this.#intervalMs);
+    if (time <= this.#drainedTo) return;
+    this.#buffer.time = this.#drainedTo === 0 ? time : this.#drainedTo;
+    this.#process.scrape(now, this.#intervalMs);
+  }
+
+  /** How often metrics are read, if that is less than once an interval; 0: not at all. */
+  setMetricsInterval(ms: number): void {
+    this.#process.setMetricsInterval(ms);
   }
 
   readonly #tellPeeks: TellCount = (type, bucket, diff) =>

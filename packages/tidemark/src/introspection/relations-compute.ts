@@ -168,7 +168,7 @@ export const COMPUTE_RELATIONS = {
     doc: 'what each process of a replica takes of its machine',
     columns: [
       col('process_id', 'uint8', 'the process, 0 for the first'),
-      col('source', 'text', 'where the figure is from: process, or heap for that of the JavaScript engine'),
+      col('source', 'text', 'what takes it: `process`, or the thread of one worker, `worker 0`'),
       col('metric', 'text', 'what is measured; _bytes and _ns are units'),
       col('value', 'uint8', 'the figure'),
     ],
