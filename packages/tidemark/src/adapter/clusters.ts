@@ -19,6 +19,7 @@ import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Hydration } from './hydration/hydration.ts';
 import type { Leadership } from './leadership.ts';
 import { ReplicaSupervisor } from './replica-supervisor.ts';
+import type { Unified } from './unified.ts';
 import { installViewIndexes } from './view-indexes.ts';
 
 /** The cluster that answers what is asked of the catalog alone, so that it answers while every other one is busy or empty. */
@@ -69,6 +70,8 @@ export interface ClusterHost {
   readonly hydration: Pick<Hydration, 'lifecycle' | 'failed' | 'frontierMoved' | 'replicaStatus'>;
   uuid(): string;
   setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void;
+  /** What replicas tell about their objects. */
+  readonly unified: Unified;
   /** Hears what happens to replicas and what they maintain. */
   readonly history: { readonly now: number; receive(event: EpisodeEvent): void };
 }
@@ -189,12 +192,17 @@ export class Clusters {
       timers,
       onStatus: (status, reason) => {
         this.#host.hydration.replicaStatus(clusterId, replica.id, reason);
+        const instance = this.instance(clusterId);
+        if (status === 'offline') this.#host.unified.offline(clusterId, replica.id);
+        else
+          this.#host.unified.online({ clusterId, replicaId: replica.id, workers: replica.workers, instance });
         this.#host.setLiveLater('mz_cluster_replica_statuses', replica.id, [
           [replica.id, status, reason, BigInt(Math.round(clock.nowMs() * 1000))],
         ]);
       },
     });
     this.#supervisors.set(replica.id, supervisor);
+    this.#host.unified.offline(clusterId, replica.id);
     supervisor.start();
   }
 
@@ -210,6 +218,7 @@ export class Clusters {
   async stopReplica(replicaId: ReplicaId): Promise<void> {
     const supervisor = this.#supervisors.get(replicaId);
     this.#supervisors.delete(replicaId);
+    this.#host.unified.dropped(replicaId);
     await supervisor?.stop('dropped');
     this.#host.history.receive({ kind: 'replicaDropped', replicaId, at: this.#host.history.now });
     this.#reconciliations.delete(replicaId);
@@ -247,6 +256,7 @@ export class Clusters {
   }
 
   async close(): Promise<void> {
+    this.#host.unified.close();
     for (const s of this.#supervisors.values()) await s.stop('left');
     for (const i of this.#instances.values()) await i.close();
   }

@@ -40,6 +40,7 @@ import { Hydration } from './hydration/hydration.ts';
 import { type CatalogFollower, Leadership } from './leadership.ts';
 import { builtinUpdates, commitAll, type LiveChange, LiveRows } from './live-rows.ts';
 import { PlanCache } from './plan-cache.ts';
+import { Unified } from './unified.ts';
 
 export interface EnvironmentOptions {
   readonly stores: { readonly durable: Shards; readonly memory: Shards };
@@ -104,6 +105,7 @@ export class Environment {
   group!: GroupCommit;
   /** Where each object stands on each replica. */
   readonly hydration: Hydration;
+  readonly unified: Unified;
   history!: History;
   /** Of a generation that stands by. */
   follower: CatalogFollower | null = null;
@@ -139,6 +141,7 @@ export class Environment {
       write: (updates) => this.group.write({ updates }),
     });
     this.hydration = new Hydration(this);
+    this.unified = new Unified(this);
     this.clusters = new Clusters(this);
   }
 

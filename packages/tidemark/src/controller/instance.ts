@@ -370,7 +370,7 @@ export class ComputeInstance {
       assert(!this.#collections.has(id), `export ${id} is created once`);
       const c = this.#collection({
         id,
-        kind: internal ? 'log' : kind,
+        kind: internal && kind === 'index' ? 'log' : kind,
         outputId,
         transient: id.startsWith('t'),
         asOf,

@@ -15,11 +15,13 @@ import { MEASURE_VIEWS } from './views-introspection-measures.ts';
 import { MZ_VIEWS } from './views-mz.ts';
 import { PG_VIEWS } from './views-pg.ts';
 import { EMPTY_PG_VIEWS } from './views-pg-empty.ts';
+import { UNIFIED_VIEWS } from './views-unified.ts';
 
 export const BUILTIN_VIEWS: readonly BuiltinView[] = [
   ...MZ_VIEWS,
   ...INTROSPECTION_VIEWS,
   ...MEASURE_VIEWS,
+  ...UNIFIED_VIEWS,
   ...PG_VIEWS,
   ...EMPTY_PG_VIEWS,
   ...INFORMATION_SCHEMA_VIEWS,

@@ -12,6 +12,7 @@ import { type BuiltinRow, columns } from './declare.ts';
 import { castRows, functionRows, operatorRows } from './engine-rows.ts';
 import { HISTORY_TABLES } from './history-tables.ts';
 import { HYDRATION_TABLES } from './hydration-tables.ts';
+import { UNIFIED_TABLES } from './unified-tables.ts';
 
 const ofKind =
   (kind: CatalogItem['kind'], f: (l: LoadedItem) => readonly Datum[]) =>
@@ -445,6 +446,7 @@ export const BUILTIN_TABLES = [
     ),
     key: ['id'],
   }),
+  ...UNIFIED_TABLES,
 ] as const satisfies readonly BuiltinTable[];
 
 export type BuiltinTableName = (typeof BUILTIN_TABLES)[number]['name'];

@@ -1,0 +1,206 @@
+/**
+ * What every replica of users' clusters tells about what it maintains, in relations of the environment: one internal subscribe a replica, begun
+ * anew with each of its lives. A replica is fresh once it has told of everything that it is to maintain; when it goes, what it told goes in
+ * the same turn. With introspection off it tells nothing, and is never fresh.
+ *
+ * Cost: one dataflow a replica over log indexes, and a commit of the memory tables for each interval in which something changed.
+ */
+import type { CancelTimer, Clock, Logger, Timers } from '../base/clock.ts';
+import { type ClusterId, type GlobalId, idClass, type ReplicaId } from '../base/ids.ts';
+import type { CatalogState } from '../catalog/catalog-state.ts';
+import type { ComputeInstance } from '../controller/instance.ts';
+import type { SubscribeStream } from '../controller/subscribes.ts';
+import type { Mir } from '../plan/mir.ts';
+import { planQuery } from '../plan/plan-query.ts';
+import type { RelationDesc } from '../repr/types.ts';
+import { parseStatement } from '../sql/parse.ts';
+import type { ShardCollections } from '../storage/shard-collections.ts';
+import { EMPTY } from '../time/timestamp.ts';
+import { boundsOf, buildPlan, type DataflowContext, indexedOn, subscribeDataflow } from './dataflows.ts';
+import { storedContext } from './items.ts';
+import type { LiveChange } from './live-rows.ts';
+import { TOLD_SQL, ToldRows } from './told-rows.ts';
+
+export interface UnifiedWorld {
+  readonly catalog: CatalogState;
+  readonly collections: ShardCollections;
+  readonly options: { readonly clock: Clock; readonly timers: Timers; readonly logger: Logger };
+  setLive(changes: readonly LiveChange[]): void;
+  nextTransient(): GlobalId;
+}
+
+interface Place {
+  readonly clusterId: ClusterId;
+  readonly replicaId: ReplicaId;
+  readonly workers: number;
+  readonly instance: ComputeInstance;
+}
+
+/** Before a subscribe that ended by itself is begun again. */
+const RETRY_MS = 1000;
+
+/** Builtin views name builtin relations alone, so one plan serves every replica of every environment. */
+let planned: { readonly mir: Mir; readonly desc: RelationDesc } | undefined;
+
+export class Unified {
+  readonly #world: UnifiedWorld;
+  readonly #feeds = new Map<ReplicaId, Feed>();
+  readonly #fresh = new Map<ReplicaId, boolean>();
+
+  constructor(world: UnifiedWorld) {
+    this.#world = world;
+  }
+
+  /** It is connected: another life. */
+  online(place: Place): void {
+    if (idClass(place.clusterId) !== 'user') return;
+    this.offline(place.clusterId, place.replicaId);
+    const feed = new Feed(this.#world, place, (fresh) => this.#say(place.replicaId, fresh));
+    this.#feeds.set(place.replicaId, feed);
+    feed.start();
+  }
+
+  /** It is not connected, or not yet: what it told in an earlier life goes. */
+  offline(clusterId: ClusterId, replicaId: ReplicaId): void {
+    if (idClass(clusterId) !== 'user') return;
+    const gone = this.#feeds.get(replicaId)?.stop() ?? [];
+    this.#feeds.delete(replicaId);
+    this.#say(replicaId, false, gone);
+  }
+
+  dropped(replicaId: ReplicaId): void {
+    const gone = this.#feeds.get(replicaId)?.stop() ?? [];
+    this.#feeds.delete(replicaId);
+    this.#fresh.delete(replicaId);
+    this.#world.setLive([...gone, { table: 'mz_introspection_freshness', key: replicaId, rows: [] }]);
+  }
+
+  #say(replicaId: ReplicaId, fresh: boolean, more: readonly LiveChange[] = []): void {
+    const changes = [...more];
+    if (this.#fresh.get(replicaId) !== fresh) {
+      this.#fresh.set(replicaId, fresh);
+      const since = BigInt(Math.round(this.#world.options.clock.nowMs() * 1000));
+      changes.push({
+        table: 'mz_introspection_freshness',
+        key: replicaId,
+        rows: [[replicaId, fresh, since]],
+      });
+    }
+    if (changes.length > 0) this.#world.setLive(changes);
+  }
+
+  close(): void {
+    for (const f of this.#feeds.values()) f.stop();
+    this.#feeds.clear();
+  }
+}
+
+/** One life of one replica. */
+class Feed {
+  readonly #world: UnifiedWorld;
+  readonly #place: Place;
+  readonly #onFresh: (fresh: boolean) => void;
+  readonly #told: ToldRows;
+  #stream: SubscribeStream | undefined;
+  #cancel: CancelTimer | undefined;
+  #stopped = false;
+  #fresh = false;
+
+  constructor(world: UnifiedWorld, place: Place, onFresh: (fresh: boolean) => void) {
+    this.#world = world;
+    this.#place = place;
+    this.#onFresh = onFresh;
+    this.#told = new ToldRows({ ...place, objectOf: (id) => world.catalog.objectOf(id) });
+  }
+
+  start(): void {
+    const { clusterId, replicaId, instance } = this.#place;
+    const { catalog, collections } = this.#world;
+    const c: DataflowContext = { catalog, clusterId, instance, shards: collections };
+    planned ??= planOf(c, catalog);
+    const { mir, desc } = planned;
+    const built = buildPlan(c, mir);
+    const id = this.#world.nextTransient();
+    const stream = instance.subscribe(
+      {
+        ...subscribeDataflow(id, built, { desc, withSnapshot: true, upTo: EMPTY }),
+        name: `introspection of ${replicaId}`,
+        asOf: boundsOf(c, built).since,
+        internal: true,
+      },
+      { replicaId, onEnd: () => undefined },
+    );
+    this.#stream = stream;
+    void this.#follow(stream, desc);
+  }
+
+  async #follow(stream: SubscribeStream, desc: RelationDesc): Promise<void> {
+    const types = desc.columns.map((c) => c.type);
+    try {
+      for (;;) {
+        const interval = stream.poll();
+        if (interval === null || this.#stopped) return;
+        if (interval === undefined) await stream.ready();
+        else this.#publish(this.#told.take(interval, types));
+      }
+    } catch (error) {
+      if (this.#stopped) return;
+      // Lost with its replica it is stopped a moment later; else it begins anew, and tells everything again.
+      this.#world.options.logger.debug(
+        { replica: this.#place.replicaId, error },
+        'an introspection subscribe ended',
+      );
+      this.#cancel = this.#world.options.timers.after(RETRY_MS, () => {
+        this.#world.setLive(this.#keyed(this.#told.forget()));
+        this.#setFresh(false);
+        this.start();
+      });
+    }
+  }
+
+  #keyed(changes: ReturnType<ToldRows['take']>): LiveChange[] {
+    return changes.map((c) => ({ ...c, key: `${this.#place.replicaId}/${c.key}` }));
+  }
+
+  #publish(changes: ReturnType<ToldRows['take']>): void {
+    if (changes.length > 0) this.#world.setLive(this.#keyed(changes));
+    if (!this.#fresh && this.#isComplete()) this.#setFresh(true);
+  }
+
+  #setFresh(fresh: boolean): void {
+    this.#fresh = fresh;
+    this.#onFresh(fresh);
+  }
+
+  /** Every worker has told of everything that the replica is to maintain: its logs, and what the catalog has on its cluster. */
+  #isComplete(): boolean {
+    const { catalog } = this.#world;
+    const { clusterId, replicaId, instance } = this.#place;
+    if (!catalog.logging(clusterId).indexes.every(({ id }) => this.#told.knows(id))) return false;
+    for (const e of catalog.all('item')) {
+      if (e.clusterId !== clusterId) continue;
+      const id = e.exportId ?? e.id;
+      if (!instance.hasCollection(id) || instance.episodeFailure(replicaId, id) !== undefined) continue;
+      if (!this.#told.knows(id)) return false;
+    }
+    return true;
+  }
+
+  /** Gives what takes back everything that it told. */
+  stop(): LiveChange[] {
+    this.#stopped = true;
+    this.#cancel?.();
+    this.#stream?.close();
+    return this.#keyed(this.#told.forget());
+  }
+}
+
+function planOf(
+  c: DataflowContext,
+  catalog: CatalogState,
+): { readonly mir: Mir; readonly desc: RelationDesc } {
+  const statement = parseStatement(TOLD_SQL);
+  if (statement.kind !== 'selectStatement') throw new Error('what replicas tell is a query');
+  const context = storedContext(catalog, '');
+  return planQuery(statement.query, { ...context, maintained: true, indexedViews: indexedOn(c) });
+}
