@@ -32,7 +32,7 @@ export async function run(argv: readonly string[]): Promise<void> {
     )
     .option(
       '--http <host:port>',
-      'where /api/livez, /api/readyz and /api/status are',
+      'where /api/livez, /api/readyz, /api/status and /api/leader are',
       address,
       address('127.0.0.1:6876'),
     )
