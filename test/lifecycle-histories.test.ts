@@ -47,6 +47,20 @@ for (const workers of [1, 2, 4])
     }
   });
 
+test('histories on two replicas, which come and go, with a hydration limit that moves and reads that fail', async () => {
+  for (let seed = SEED; seed < SEED + Math.ceil(RUNS / 3); seed++) {
+    const w = await openWatched({ seed, workers: 2 });
+    try {
+      const history = new History(w, { seed, workers: 2, blocked: new Set(), several: true });
+      history.afterStep = () => checkHydration(w.t);
+      history.atRest = () => checkRollups(w.t);
+      await history.run();
+    } catch (error) {
+      throw new Error(`replay: SEED=${seed} RUNS=1 (on two replicas): ${String(error)}`, { cause: error });
+    }
+  }
+});
+
 test('the histories went through every stage', () => {
   // A replay of one seed need not.
   if (RUNS < 12) return;

@@ -24,6 +24,8 @@ export async function openWatched(options: TestOptions = {}): Promise<Watched> {
   };
   const logger: Logger = { debug() {}, info() {}, warn: complain, error: complain };
   let latest: LogChecker | undefined;
+  /** In its present life, or in its last one. */
+  const ofReplica = new Map<string, LogChecker>();
   const t = await openTest({
     logger,
     ...options,
@@ -33,6 +35,7 @@ export async function openWatched(options: TestOptions = {}): Promise<Watched> {
       if (c === undefined) {
         c = new LogChecker({ workers: from.workers, skewed: options.skewMs !== undefined });
         checkers.set(key, c);
+        ofReplica.set(from.replicaId, c);
         if (from.replicaId !== 's1') latest = c;
       }
       c.receive(from.worker, updates);
@@ -55,9 +58,12 @@ export async function openWatched(options: TestOptions = {}): Promise<Watched> {
       await t.advance(options.skewMs === undefined ? 2500 : 12_500);
       assert.deepEqual(faults(), [], `replay with seed ${t.seed}`);
       assert.ok(latest!.timesChecked > 0, 'the checker saw rows');
-      for (const id of latest!.exports)
-        assert.match(id, /^si\d/, 'only indexes of logs are left in the logs');
-      assert.deepEqual(latest!.owned, [], `nothing of users is left in the logs (seed ${t.seed})`);
+      for (const r of [...t.env.catalog.clusters()].flatMap((c) => c.replicas)) {
+        const checker = ofReplica.get(r.id);
+        for (const id of checker?.exports ?? [])
+          assert.match(id, /^si\d/, 'only indexes of logs are left in the logs');
+        assert.deepEqual(checker?.owned ?? [], [], `nothing of users is left in the logs (seed ${t.seed})`);
+      }
       await t.assertNothingLeft();
       await t.close();
     },

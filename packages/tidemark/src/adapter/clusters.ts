@@ -134,7 +134,7 @@ export class Clusters {
         // Perhaps another generation writes its output now: then this process stops, and says so once.
         if (e.code === 'admin_shutdown') this.#host.leadership.confirm().catch(() => undefined);
         else logger.error({ id, ...e }, 'a dataflow failed');
-        hydration.failed(catalog.objectOf(id));
+        hydration.failed(clusterId);
         this.#inputFailed(clusterId, id);
       },
     });

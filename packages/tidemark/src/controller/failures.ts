@@ -112,8 +112,9 @@ export class Failures {
     return [...down];
   }
 
+  /** An episode that has failed on one worker may still be hydrated on the others: that heals nothing. */
   hydrated(replica: Replica, id: GlobalId): void {
-    this.#forget(this.#retries.get(replica.id), id);
+    if (!replica.failures.has(id)) this.#forget(this.#retries.get(replica.id), id);
   }
 
   forget(id: GlobalId): void {

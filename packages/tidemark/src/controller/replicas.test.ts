@@ -222,6 +222,27 @@ test('the pause before it is built again doubles up to half a minute, and starts
   assert.deepEqual(timers.delays, [500]);
 });
 
+test('an episode that failed on one worker is over, though the other one is hydrated later', () => {
+  const { instance, timers, shards } = newInstance();
+  const r = new FakeReplica(2);
+  instance.addReplica(R1, r);
+  shards.move('t1', 50);
+  instance.createDataflow(dataflow('i1', ['t1']));
+  const hydrated = {
+    kind: 'lifecycle',
+    id: gid('i1'),
+    stage: 'hydrated',
+    occurredAt: 1,
+    reason: null,
+    asOf: 10,
+  } as const;
+  r.onResponse({ ...hydrated, worker: 0 });
+  r.onResponse({ kind: 'failed', worker: 0, id: gid('i1'), code: 'io_error', message: 'disk gone' });
+  r.onResponse({ ...hydrated, worker: 1 });
+  assert.deepEqual(timers.delays, [500], 'it is still built again');
+  assert.ok(instance.failure(gid('i1')));
+});
+
 test('what failed everywhere is told to its readers, also through what is built on it, until it is built again', async () => {
   const { instance, timers, r1, r2 } = two();
   instance.createDataflow(dataflow('i2', ['i1']));

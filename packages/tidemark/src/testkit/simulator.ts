@@ -389,7 +389,7 @@ export class TestEnvironment {
     return this.#data.blob.break(`${this.#shardOf(name)}/`);
   }
 
-  /** The one replica of a cluster. */
+  /** The first replica of a cluster. */
   replicaOf(cluster = 'quickstart'): { readonly id: ReplicaId; readonly workers: number } {
     const [replica] = this.env.catalog.cluster(cluster)?.replicas ?? [];
     assert(replica !== undefined, `cluster ${cluster} has a replica`);
@@ -415,8 +415,7 @@ export class TestEnvironment {
   }
 
   /** A replica dies as by a failed assertion. The environment connects it anew after a pause. */
-  async crash(cluster?: string): Promise<void> {
-    const { id } = this.replicaOf(cluster);
+  async crash(cluster?: string, id: ReplicaId = this.replicaOf(cluster).id): Promise<void> {
     const { replica } = this.#replicas.get(id)!;
     await replica.close();
     replica.onLost('crashed by the test');
@@ -427,16 +426,18 @@ export class TestEnvironment {
     this.#elsewhere?.cut(this.replicaOf(cluster).id);
   }
 
-  /** Lets time pass until the cluster's replica is connected, after a crash for instance. */
+  /** Lets time pass until the cluster's replicas are connected, after a crash for instance. */
   async connected(cluster = 'quickstart'): Promise<void> {
-    const { id } = this.replicaOf(cluster);
-    const instance = this.env.instance(this.env.catalog.cluster(cluster)!.id);
-    await this.until(() => instance.replicas.some((r) => r.id === id), `replica ${id} is connected`);
+    const { id: clusterId, replicas } = this.env.catalog.cluster(cluster)!;
+    const instance = this.env.instance(clusterId);
+    const isConnected = (id: ReplicaId): boolean => instance.replicas.some((r) => r.id === id);
+    for (const { id } of replicas) await this.until(() => isConnected(id), `replica ${id} is connected`);
   }
 
   /** A command past the controller, for what no statement brings about. */
   sendTo(cluster: string, command: Command): void {
-    this.#replicas.get(this.replicaOf(cluster).id)!.replica.send(command);
+    for (const { id } of this.env.catalog.cluster(cluster)!.replicas)
+      this.#replicas.get(id)!.replica.send(command);
   }
 
   /** Samples of the replica's registries as text, `name{label=value,…} number`. */

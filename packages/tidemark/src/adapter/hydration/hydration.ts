@@ -195,10 +195,10 @@ export class Hydration {
     if (this.#dirtyQueue.size > 0) this.#later(QUEUE_PAUSE_MS);
   }
 
-  failed(id: GlobalId): void {
-    const clusterId = this.#clusterOf.get(id);
-    // What reads it has failed with it.
-    if (clusterId !== undefined) this.#touchCluster(clusterId);
+  /** An episode in the cluster: what reads it has failed with it, also where an index was dropped and lives for its importers. */
+  failed(clusterId: ClusterId): void {
+    if (!this.clusters.has(clusterId)) return;
+    this.#touchCluster(clusterId);
     this.#later();
   }
 
