@@ -6,6 +6,7 @@ import type { LifecycleStage } from '../introspection/lifecycle.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
+import { exportIds } from './history.ts';
 import { ComputeInstance } from './instance.ts';
 
 export const gid = (id: string): GlobalId => id as GlobalId;
@@ -81,6 +82,8 @@ export class FakeShards implements ShardCollections {
 export class FakeReplica implements ReplicaConnection {
   readonly workers: number;
   readonly commands: Command[] = [];
+  /** Not installed yet. */
+  readonly #created = new Set<GlobalId>();
   isClosed = false;
   onResponse: (response: Response) => void = () => undefined;
   onLost: (reason: string) => void = () => undefined;
@@ -90,18 +93,30 @@ export class FakeReplica implements ReplicaConnection {
   }
   send(command: Command): void {
     this.commands.push(command);
+    if (command.kind === 'createDataflow')
+      for (const id of exportIds(command.dataflow)) this.#created.add(id);
+  }
+  /** A worker says so before it says anything else of what was created. */
+  #install(id: GlobalId): void {
+    if (this.#created.has(id)) this.stage(id, 'installed');
   }
   async close(): Promise<void> {
     this.isClosed = true;
   }
   /** Every worker reports the frontier, and that it is hydrated once that is past the as-of. */
   report(id: string, write: Frontier, asOf = 10): void {
+    this.#install(gid(id));
+    this.frontiers(id, write);
+    if (write > asOf) this.stage(id, 'hydrated', asOf);
+  }
+  frontiers(id: string, write: Frontier): void {
     for (let worker = 0; worker < this.workers; worker++)
       this.onResponse({ kind: 'frontiers', worker, id: gid(id), write, input: write, output: write });
-    if (write > asOf) this.stage(id, 'hydrated', asOf);
   }
   /** Every worker has passed the stage. */
   stage(id: string, stage: LifecycleStage, asOf = 10): void {
+    if (stage === 'installed') this.#created.delete(gid(id));
+    else this.#install(gid(id));
     for (let worker = 0; worker < this.workers; worker++)
       this.onResponse({
         kind: 'lifecycle',
@@ -115,6 +130,7 @@ export class FakeReplica implements ReplicaConnection {
       });
   }
   fail(id: string, message: string): void {
+    this.#install(gid(id));
     for (let worker = 0; worker < this.workers; worker++)
       this.onResponse({ kind: 'failed', worker, id: gid(id), code: 'io_error', message });
   }

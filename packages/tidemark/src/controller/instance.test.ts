@@ -45,6 +45,7 @@ test('a frontier counts when every worker has reported it', () => {
   instance.createDataflow(dataflow('i1', ['t1']));
   instance.createDataflow(dataflow('i2', ['i1']));
   replica.said();
+  replica.stage('i1', 'installed');
   replica.onResponse({ kind: 'frontiers', worker: 0, id: gid('i1'), write: 40 });
   assert.equal(instance.writeFrontier(gid('i1')), 0);
   assert.deepEqual(replica.said(), []);
@@ -156,14 +157,7 @@ for (const [name, end, message] of [
   ['its replica is dropped', (f: Fixture) => f.instance.removeReplica(R1), /was dropped/],
   [
     'its dataflow fails',
-    (f: Fixture & { replica: FakeReplica }) =>
-      f.replica.onResponse({
-        kind: 'failed',
-        worker: 0,
-        id: gid('i1'),
-        code: 'io_error',
-        message: 'disk gone',
-      }),
+    (f: Fixture & { replica: FakeReplica }) => f.replica.fail('i1', 'disk gone'),
     /disk gone/,
   ],
   [
@@ -198,7 +192,7 @@ test('a lost replica comes back to everything that lives; late words of its earl
   shards.move('t1', 50);
   instance.createDataflow(dataflow('i1', ['t1']));
   replica.report('i1', 40);
-  replica.onResponse({ kind: 'failed', worker: 0, id: gid('i1'), code: 'io_error', message: 'x' });
+  replica.fail('i1', 'x');
   assert.ok(instance.failure(gid('i1')));
   replica.onLost('crashed');
   assert.deepEqual(lost, ['crashed']);

@@ -3,9 +3,9 @@
  * failed on it. A replica's frontier is the least over its workers; a worker that does not own a sink's frontier
  * reports it empty. Lives as long as its connection: what comes back is another one of these.
  *
- * A dataflow that failed is dropped and created again, and what its earlier episode still says must not be taken for the
- * new one's. Each creation is answered by one `installed` of each worker, in order: a worker's words count
- * once it has installed what was created last.
+ * A dataflow that failed, or that the replica could not keep over a reconnect, is dropped and created again, and what its earlier
+ * episode still says must not be taken for the new one's. Each creation is answered by one `installed` of each worker,
+ * in order: a worker's words count once it has installed what was created last.
  */
 import type { SqlError } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
@@ -100,7 +100,7 @@ export class Replica {
       return true;
     const e = this.#episodes.get(r.id);
     if (r.kind === 'lifecycle' && r.stage === 'installed' && e !== undefined) e.installed[r.worker]!++;
-    if (e !== undefined && e.created > 1 && e.installed[r.worker]! < e.created) return false;
+    if (e !== undefined && e.installed[r.worker]! < e.created) return false;
     if (r.kind === 'frontiers') this.#frontiersOf(r);
     if (r.kind === 'lifecycle' && r.stage === 'hydrated') e?.hydrated.add(r.worker);
     this.#limiter?.receive(r);

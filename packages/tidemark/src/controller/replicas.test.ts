@@ -195,7 +195,7 @@ test('what failed on one replica is built again there, with what imports it; nob
     'schedule i1',
   ]);
   assert.deepEqual(r2.said(), []);
-  r1.report('i1', EMPTY);
+  r1.frontiers('i1', EMPTY);
   assert.equal(instance.writeFrontier(gid('i1')), 50, 'the last words of the earlier episode');
   r1.stage('i1', 'installed');
   r1.stage('i2', 'installed');
@@ -235,7 +235,9 @@ test('an episode that failed on one worker is over, though the other one is hydr
     occurredAt: 1,
     reason: null,
     asOf: 10,
+    life: 0,
   } as const;
+  r.stage('i1', 'installed');
   r.onResponse({ ...hydrated, worker: 0 });
   r.onResponse({ kind: 'failed', worker: 0, id: gid('i1'), code: 'io_error', message: 'disk gone' });
   r.onResponse({ ...hydrated, worker: 1 });
