@@ -174,6 +174,70 @@ test('L30: right after a restart of the environment there is a row for each obje
     assert.deepEqual(said(await statuses(t)), ['i hydrated', 'm hydrated']);
   }));
 
+test('I08: sizes are ordered as the rows are, of all objects, and of the present life', () =>
+  simulated({ workers: 2 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int)');
+    for (const n of [10, 1000, 20_000])
+      await t.exec(`
+        CREATE VIEW v${n} AS SELECT a FROM t WHERE a <= ${n}; CREATE INDEX i${n} ON v${n} (a)`);
+    await t.exec('INSERT INTO t SELECT generate_series(1, 20000)');
+    await untilFresh(t);
+    await t.advance(3000);
+    const sizes = async (): Promise<(readonly [string, bigint | null])[]> =>
+      (
+        await t.query(`
+          SELECT o.name, s.size FROM mz_internal.mz_object_arrangement_sizes s JOIN mz_catalog.mz_objects o ON o.id = s.object_id
+          WHERE s.object_id LIKE 'u%' ORDER BY s.size`)
+      ).map((r) => [String(r['name']), r['size'] as bigint | null]);
+    const ordered = ['i10', 'i1000', 'i20000'];
+    const before = await sizes();
+    assert.deepEqual(
+      before.map(([name]) => name),
+      ordered,
+    );
+    assert.ok(before[0]![1]! * 10n < before[1]![1]! && before[1]![1]! * 10n < before[2]![1]!, String(before));
+    await t.exec('DELETE FROM t WHERE a > 500');
+    await t.advance(3000);
+    await t.crash();
+    assert.deepEqual(
+      (await sizes()).map(([, size]) => size),
+      [null, null, null],
+    );
+    await t.connected();
+    await untilFresh(t);
+    await t.advance(3000);
+    const after = await sizes();
+    assert.deepEqual(after.map(([name]) => name).sort(), ordered);
+    assert.ok(
+      after.every(([, size]) => size !== null && size < before[2]![1]! / 10n),
+      String(after),
+    );
+    await t.advance(5 * 60_000);
+    const history = await t.query(
+      'SELECT DISTINCT object_id, hydration_complete FROM mz_internal.mz_object_arrangement_size_history',
+    );
+    assert.deepEqual(
+      history.map((r) => r['hydration_complete']),
+      [true, true, true],
+    );
+  }));
+
+test('a view that is complete for ever has hydrated, though no replica maintains it', () =>
+  simulated({ workers: 1 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    await t.exec('CREATE MATERIALIZED VIEW once WITH (REFRESH AT CREATION) AS SELECT a FROM t');
+    await untilFresh(t);
+    await t.advance(2000);
+    assert.deepEqual((await t.query('SELECT object_id FROM mz_internal.mz_sealed_views')).length, 1);
+    await t.restart();
+    await untilFresh(t);
+    await t.advance(2000);
+    assert.deepEqual(said(await statuses(t)), ['once hydrated, unknown']);
+    await t.exec('DROP TABLE t CASCADE');
+    await t.advance(500);
+    assert.deepEqual(await t.query('SELECT object_id FROM mz_internal.mz_sealed_views'), []);
+  }));
+
 test('I06: no row of a replica is left when it is dropped', () =>
   simulated({ workers: 1 }, async (t) => {
     await t.exec("CREATE CLUSTER c REPLICAS (r1 (SIZE '1'), r2 (SIZE '2')); SET cluster = c");

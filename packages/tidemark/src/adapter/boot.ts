@@ -37,6 +37,7 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Env
   }
   followRefreshes(env);
   env.hydration.begin();
+  env.unified.begin();
   env.startMaintenance();
   if (!leads) env.follow(new Follower(env, asOf, left));
   return env;

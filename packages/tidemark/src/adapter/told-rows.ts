@@ -121,6 +121,15 @@ export class ToldRows {
     }
   }
 
+  /** The sizes that are shown, with whether the object has hydrated. */
+  *sizes(): Iterable<{ readonly objectId: GlobalId; readonly size: bigint; readonly hydrated: boolean }> {
+    for (const { what, exportId, told } of this.#told.values()) {
+      if (what !== 'size') continue;
+      const done = this.#told.get(`hydration/${exportId}/0`)?.done ?? 0n;
+      yield { objectId: this.#objectOf(exportId), size: told, hydrated: done >= this.#workers };
+    }
+  }
+
   /** Whether every worker has told of the export. */
   knows(exportId: GlobalId): boolean {
     return (this.#told.get(`hydration/${exportId}/0`)?.told ?? 0n) >= this.#workers;

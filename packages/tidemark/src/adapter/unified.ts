@@ -19,6 +19,7 @@ import { EMPTY } from '../time/timestamp.ts';
 import { boundsOf, buildPlan, type DataflowContext, indexedOn, subscribeDataflow } from './dataflows.ts';
 import { storedContext } from './items.ts';
 import type { LiveChange } from './live-rows.ts';
+import { SizeHistory, type SizeSample } from './size-history.ts';
 import { TOLD_SQL, ToldRows } from './told-rows.ts';
 
 export interface UnifiedWorld {
@@ -26,6 +27,7 @@ export interface UnifiedWorld {
   readonly collections: ShardCollections;
   readonly options: { readonly clock: Clock; readonly timers: Timers; readonly logger: Logger };
   setLive(changes: readonly LiveChange[]): void;
+  onCatalogChange(listener: () => void): () => void;
   nextTransient(): GlobalId;
 }
 
@@ -46,9 +48,42 @@ export class Unified {
   readonly #world: UnifiedWorld;
   readonly #feeds = new Map<ReplicaId, Feed>();
   readonly #fresh = new Map<ReplicaId, boolean>();
+  readonly #sealed = new Set<GlobalId>();
+  readonly #sizes: SizeHistory;
+  #stopListening: (() => void) | undefined;
 
   constructor(world: UnifiedWorld) {
     this.#world = world;
+    this.#sizes = new SizeHistory({
+      ...world.options,
+      sample: () => [...this.#feeds.values()].flatMap((f) => f.sizes()),
+      setLive: (changes) => world.setLive(changes),
+    });
+  }
+
+  /** Once the objects of the catalog are up. */
+  begin(): void {
+    const { catalog, collections } = this.#world;
+    this.#sizes.begin();
+    const look = (id: GlobalId): void => {
+      const isView = catalog.item(id)?.kind === 'materialized-view';
+      const sealed = isView && collections.has(id) && collections.upper(id) === EMPTY;
+      if (sealed === this.#sealed.has(id)) return;
+      if (sealed) this.#sealed.add(id);
+      else this.#sealed.delete(id);
+      this.#world.setLive([{ table: 'mz_sealed_views', key: id, rows: sealed ? [[id]] : [] }]);
+    };
+    for (const e of catalog.all('item')) look(e.id);
+    const stopUppers = collections.onUpper((id, upper) => {
+      if (upper === EMPTY) look(id);
+    });
+    const stopCatalog = this.#world.onCatalogChange(() => {
+      for (const id of [...this.#sealed]) look(id);
+    });
+    this.#stopListening = () => {
+      stopUppers();
+      stopCatalog();
+    };
   }
 
   /** It is connected: another life. */
@@ -72,7 +107,12 @@ export class Unified {
     const gone = this.#feeds.get(replicaId)?.stop() ?? [];
     this.#feeds.delete(replicaId);
     this.#fresh.delete(replicaId);
-    this.#world.setLive([...gone, { table: 'mz_introspection_freshness', key: replicaId, rows: [] }]);
+    const sizes = this.#sizes.dropped(replicaId);
+    this.#world.setLive([
+      ...gone,
+      ...sizes,
+      { table: 'mz_introspection_freshness', key: replicaId, rows: [] },
+    ]);
   }
 
   #say(replicaId: ReplicaId, fresh: boolean, more: readonly LiveChange[] = []): void {
@@ -90,6 +130,8 @@ export class Unified {
   }
 
   close(): void {
+    this.#stopListening?.();
+    this.#sizes.close();
     for (const f of this.#feeds.values()) f.stop();
     this.#feeds.clear();
   }
@@ -184,6 +226,13 @@ class Feed {
       if (!this.#told.knows(id)) return false;
     }
     return true;
+  }
+
+  sizes(): SizeSample[] {
+    const { replicaId } = this.#place;
+    return [...this.#told.sizes()].flatMap((s) =>
+      idClass(s.objectId) === 'user' ? [{ ...s, replicaId }] : [],
+    );
   }
 
   /** Gives what takes back everything that it told. */

@@ -53,4 +53,27 @@ export const UNIFIED_TABLES = [
     columns: columns(...OBJECT, 'size int8'),
     key: ['replica_id', 'object_id'],
   }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_sealed_views',
+    number: 1086,
+    oid: 21086,
+    doc: 'materialized views that are complete for ever; no replica maintains them any more',
+    columns: columns('object_id text'),
+    key: ['object_id'],
+  }),
+  table({
+    schema: 'mz_internal',
+    name: 'mz_object_arrangement_size_history',
+    number: 1087,
+    oid: 21087,
+    doc: 'sizes of objects over time: a sample every five minutes, kept for a day, since this start of the environment',
+    columns: columns(
+      ...OBJECT,
+      'size int8',
+      'collection_timestamp timestamptz',
+      'hydration_complete bool | the object had hydrated on the replica',
+    ),
+    key: ['replica_id', 'object_id', 'collection_timestamp'],
+  }),
 ] as const;

@@ -71,12 +71,13 @@ export const UNIFIED_VIEWS: readonly BuiltinView[] = [
     name: 'mz_compute_hydration_statuses',
     number: 2405,
     oid: 22405,
-    doc: 'whether an object has hydrated on a replica, and how long that took',
+    doc: 'whether an object has hydrated on a replica, and how long that took; a sealed view has, and took no time',
     columns: columns('object_id text', 'replica_id text', 'hydrated bool', 'hydration_time interval?'),
     sql: `
-      SELECT object_id, replica_id, time_ns IS NOT NULL AS hydrated,
-        (time_ns / 1000)::float8 * INTERVAL '1 microsecond' AS hydration_time
-      FROM mz_internal.mz_compute_hydration_times`,
+      SELECT t.object_id, t.replica_id, t.time_ns IS NOT NULL OR s.object_id IS NOT NULL AS hydrated,
+        (t.time_ns / 1000)::float8 * INTERVAL '1 microsecond' AS hydration_time
+      FROM mz_internal.mz_compute_hydration_times t
+      LEFT JOIN mz_internal.mz_sealed_views s ON s.object_id = t.object_id`,
   }),
   view({
     schema: 'mz_internal',
