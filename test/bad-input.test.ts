@@ -176,10 +176,7 @@ const OBJECTS: readonly Case[] = [
 
 /** Each names what is not there. */
 const UNSUPPORTED: readonly Case[] = [
-  ['subscribe t', '0A000', /SUBSCRIBE/],
-  ['copy t to stdout', '0A000', /COPY/],
   ['copy t from stdin', '0A000', /COPY/],
-  ["copy t from '/nowhere'", '0A000', /COPY/],
   ["create cluster x (size 'scale=2,workers=1')", '0A000', /scale/],
   ['alter table t owner to ada', '0A000', /OWNER/],
   ["alter system set timezone = 'UTC'", '0A000', /ALTER SYSTEM/],

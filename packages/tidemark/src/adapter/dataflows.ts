@@ -12,7 +12,7 @@ import {
   type RelationItem,
   type SinkItem,
 } from '../catalog/catalog-reader.ts';
-import type { DataflowDescription, IndexImport, ShardImport } from '../compute/protocol.ts';
+import type { CopyToSink, DataflowDescription, IndexImport, ShardImport } from '../compute/protocol.ts';
 import type { ComputeInstance } from '../controller/instance.ts';
 import type { Lir } from '../plan/lir.ts';
 import { lowerMir } from '../plan/lower.ts';
@@ -220,6 +220,23 @@ export function subscribeDataflow(
     indexExports: [],
     sinkExports: [{ kind: 'subscribe', id, fromId: id, ...o }],
     until: o.upTo,
+    mayWrite: true,
+  };
+}
+
+/** A COPY of a query's result to a file. */
+export function copyDataflow(
+  id: GlobalId,
+  plan: BuiltPlan,
+  o: Omit<CopyToSink, 'kind' | 'id' | 'fromId'>,
+): Omit<DataflowDescription, 'asOf' | 'until'> {
+  return {
+    name: `copy ${id}`,
+    shardImports: plan.shardImports,
+    indexImports: plan.indexImports,
+    objects: [{ id, plan: plan.root }],
+    indexExports: [],
+    sinkExports: [{ kind: 'copy-to', id, fromId: id, ...o }],
     mayWrite: true,
   };
 }

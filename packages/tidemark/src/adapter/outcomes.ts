@@ -1,8 +1,8 @@
 /** Results as the wire pulls them: rows a page at a time, streams as they come, COPY data a line a row. */
 import type { CellWriter, CopyOutOutcome, RowPage, RowsOutcome, WireColumn } from '../pgwire/backend.ts';
 import { type Batch, diffAt } from '../repr/batch.ts';
+import { type CopyFormat, CopyWriter } from '../repr/copy-text.ts';
 import type { CellEncoder } from '../repr/format.ts';
-import { copyLines } from './copy-out.ts';
 import { nextRows, type RowStream } from './results.ts';
 
 /** Rows encoded before the socket is looked at. */
@@ -47,16 +47,23 @@ export function streamOutcome(stream: RowStream, o: Shown): RowsOutcome {
   };
 }
 
-export function copyOutcome(stream: RowStream, o: Shown): CopyOutOutcome {
+export function copyOutcome(stream: RowStream, o: Shown & { readonly copy: CopyFormat }): CopyOutOutcome {
   let sent = 0;
+  const writer = new CopyWriter(o.copy, o.encoders);
+  let header = writer.header(o.columns.map((c) => c.name));
   return {
     kind: 'copyOut',
     format: 0,
     columnFormats: o.columns.map(() => 0),
     async next() {
+      if (header !== null) {
+        const first = header;
+        header = null;
+        return [first];
+      }
       const rows = await nextRows(stream);
       if (rows === null) return null;
-      const lines = copyLines(rows, o.encoders);
+      const lines = writer.lines(rows);
       sent += lines.length;
       return lines;
     },

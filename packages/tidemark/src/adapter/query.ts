@@ -3,7 +3,7 @@
  * builds a dataflow for it, reads that once, and drops it.
  */
 import { SqlError } from '../base/error.ts';
-import { type ClusterId, type GlobalId, systemId } from '../base/ids.ts';
+import { type ClusterId, type GlobalId, type ReplicaId, systemId } from '../base/ids.ts';
 import { BUILTIN_TABLES } from '../catalog/builtins/tables.ts';
 import type { RelationItem } from '../catalog/catalog-reader.ts';
 import { orderAndCut, projected } from '../compute/finishing.ts';
@@ -100,6 +100,51 @@ const MAX_TRIES = 3;
 async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Promise<QueryResult> {
   const { finishing, desc } = plan;
   if (plan.mir.op === 'Constant') return { rows: constantRows(plan), desc, times: null };
+  const { c, mir, replicaId, logs } = await placeRead(env, plan, options);
+  if (mir.op === 'Constant') return { rows: constantRows({ ...plan, mir }), desc, times: null };
+  const fast = fastPath(c, mir);
+  const built = fast === null ? withLogs(buildPlan(c, mir), c, logs) : null;
+  const ts = options.times?.ts ?? chooseTime(env, c, fast ?? built!, options.serializable);
+  const times = { ts, logs };
+  const peek = { finishing: { ...finishing }, desc: descOf(mir), replicaId, signal: options.signal };
+  if (fast !== null) {
+    const timestamp = fast.isLog ? logs! : ts;
+    const rows = await c.instance.peek({ ...peek, ...fast, timestamp });
+    return { rows, desc, times };
+  }
+  return { rows: await peekDataflow(env, c, built!, peek, ts), desc, times };
+}
+
+/** What a dataflow for the query needs to know, whatever comes out of it. */
+export async function prepareRead(
+  env: Environment,
+  plan: QueryPlan,
+  options: QueryOptions,
+): Promise<{
+  readonly c: DataflowContext;
+  readonly built: BuiltPlan;
+  readonly ts: Timestamp;
+  /** Columns before the finishing's projection. */
+  readonly mirDesc: RelationDesc;
+  readonly replicaId: ReplicaId | undefined;
+}> {
+  const { c, mir, replicaId, logs } = await placeRead(env, plan, options);
+  const built = withLogs(buildPlan(c, mir), c, logs);
+  const ts = options.times?.ts ?? chooseTime(env, c, built, options.serializable);
+  return { c, built, ts, mirDesc: descOf(mir), replicaId };
+}
+
+/** Where a query runs, and when it reads logs. */
+async function placeRead(
+  env: Environment,
+  plan: QueryPlan,
+  options: QueryOptions,
+): Promise<{
+  readonly c: DataflowContext;
+  readonly mir: Mir;
+  readonly replicaId: ReplicaId | undefined;
+  readonly logs: Timestamp | null;
+}> {
   loadSource.refuseUnreadable(env, plan.reads);
   refuseFailed(env, plan.reads);
   const c = clusterOf(env, plan, options);
@@ -107,24 +152,13 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
   if (options.times === undefined) env.hydration.refreshQueue();
   const mir =
     options.times === undefined ? withCatalogRows(plan.mir, catalogRows(env, c, options)) : plan.mir;
-  if (mir.op === 'Constant') return { rows: constantRows({ ...plan, mir }), desc, times: null };
   const logReads = plan.reads.filter((id) => hasLogTimes(env.catalog, id));
   const replicaId = replicaOf(env.catalog, c.clusterId, {
     name: c.clusterId === SYSTEM_CLUSTER.id ? '' : options.replicaName,
     readsLogs: logReads.length > 0,
   });
   const logs = logReads.length === 0 ? null : (options.times?.logs ?? newestLogTime(c, replicaId!, logReads));
-  const fast = fastPath(c, mir);
-  const built = fast === null ? withLogs(buildPlan(c, mir), c, logs) : null;
-  const ts = options.times?.ts ?? chooseTime(env, c, fast ?? built!, options.serializable);
-  const times = { ts, logs };
-  const peek = { finishing: { ...finishing }, desc: mirDesc(mir), replicaId, signal: options.signal };
-  if (fast !== null) {
-    const timestamp = fast.isLog ? logs! : ts;
-    const rows = await c.instance.peek({ ...peek, ...fast, timestamp });
-    return { rows, desc, times };
-  }
-  return { rows: await peekDataflow(env, c, built!, peek, ts), desc, times };
+  return { c, mir, replicaId, logs };
 }
 
 /** What replicas log about themselves is as new as it is; the catalog also answers while the store does not. */
@@ -167,7 +201,7 @@ function catalogRows(env: Environment, c: DataflowContext, options: QueryOptions
 const LIVE = new Set(BUILTIN_TABLES.filter((t) => t.live).map((t) => systemId(t.number)));
 const isLive = (id: GlobalId): boolean => LIVE.has(id);
 
-function mirDesc(mir: Mir): RelationDesc {
+function descOf(mir: Mir): RelationDesc {
   return { columns: columnsOf(mir).map((c, i) => ({ name: `c${i}`, ...c })), keys: [] };
 }
 

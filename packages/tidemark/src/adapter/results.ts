@@ -1,6 +1,7 @@
 /** What a statement answers: rows, or a command's tag; and the shapes of what SHOW answers. */
 import type { SqlError } from '../base/error.ts';
 import { type Batch, concatBatches, emptyBatch } from '../repr/batch.ts';
+import type { CopyFormat } from '../repr/copy-text.ts';
 import { batchOf } from '../repr/rows.ts';
 import { kindOf, type RelationDesc, type } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
@@ -21,7 +22,7 @@ export type Result =
       readonly desc: RelationDesc;
       readonly rows: RowStream;
       /** Asked for by COPY: as its data, not as rows. */
-      readonly copy: boolean;
+      readonly copy: CopyFormat | null;
       readonly tag: (rows: number) => string;
     };
 
@@ -32,6 +33,22 @@ export interface RowStream {
   ready(): Promise<void>;
   /** Idempotent. With an error: `poll` throws it. */
   close(error?: SqlError): void;
+}
+
+/** Rows that are there already, as a stream. */
+export function streamOf(rows: Batch): RowStream {
+  let left: Batch | null = rows;
+  return {
+    poll() {
+      const next = left;
+      left = null;
+      return next;
+    },
+    ready: () => Promise.resolve(),
+    close() {
+      left = null;
+    },
+  };
 }
 
 /** The next rows, waiting for them; null at the end. */

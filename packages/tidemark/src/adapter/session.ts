@@ -12,6 +12,7 @@ import { type Plan, planStatement, type StatementContext } from '../plan/stateme
 import type { Datum, RelationDesc, SqlType } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
 import { lowerCatalogCalls } from './catalog-functions.ts';
+import { copyResult } from './copy-to.ts';
 import { Cursors } from './cursors.ts';
 import { dataflowContext } from './ddl/create.ts';
 import { executeDdl } from './ddl/execute.ts';
@@ -25,7 +26,7 @@ import {
   type PreparedStatement,
   refuseChange,
 } from './prepared.ts';
-import { type QueryResult, type ReadTimes, runQuery } from './query.ts';
+import { type QueryOptions, type QueryResult, type ReadTimes, runQuery } from './query.ts';
 import { cancellable, type Result, type RowStream, SHOW_CREATE, textBatch, textRows } from './results.ts';
 import { RunningStatements } from './running-statements.ts';
 import { evalContext } from './session-facts.ts';
@@ -239,10 +240,15 @@ export class Session {
       case 'subscribe':
       case 'copySubscribe':
         return streamResult(plan, (p) => this.#subscribe(p));
-      case 'copyFrom':
       case 'copyTo':
+        return copyResult(this.#env, plan, {
+          query: this.#lowered(plan.query),
+          evalContext: this.#evalContext(),
+          where: this.#readOptions(signal),
+        });
+      case 'copyFrom':
       case 'explainTimestamp':
-        throw unsupported(NOT_YET[plan.kind]);
+        throw unsupported(plan.kind === 'copyFrom' ? 'COPY … FROM' : 'EXPLAIN TIMESTAMP');
       case 'begin':
       case 'commit':
       case 'rollback':
@@ -325,19 +331,25 @@ export class Session {
     return this.settings.effective('transaction_isolation') === 'serializable';
   }
 
+  #readOptions(signal: AbortSignal, times?: ReadTimes): QueryOptions {
+    return {
+      ...this.#where,
+      signal,
+      serializable: this.#serializable,
+      times: this.#transaction?.times ?? times,
+      repeatable: this.#transaction?.explicit === true,
+    };
+  }
+
+  #lowered(query: QueryPlan): QueryPlan {
+    return {
+      ...query,
+      mir: lowerCatalogCalls(query.mir, { catalog: this.#env.catalog, names: this.#names }),
+    };
+  }
+
   async #query(query: QueryPlan, signal: AbortSignal, times?: ReadTimes): Promise<QueryResult> {
-    const facts = { catalog: this.#env.catalog, names: this.#names };
-    const result = await runQuery(
-      this.#env,
-      { ...query, mir: lowerCatalogCalls(query.mir, facts) },
-      {
-        ...this.#where,
-        signal,
-        serializable: this.#serializable,
-        times: this.#transaction?.times ?? times,
-        repeatable: this.#transaction?.explicit === true,
-      },
-    );
+    const result = await runQuery(this.#env, this.#lowered(query), this.#readOptions(signal, times));
     const t = this.#transaction;
     if (t?.explicit && t.times === undefined && result.times !== null) fixTimes(this.#env, t, result.times);
     return result;
@@ -483,11 +495,5 @@ export class Session {
     }
   }
 }
-
-const NOT_YET = {
-  copyFrom: 'COPY',
-  copyTo: 'COPY',
-  explainTimestamp: 'EXPLAIN TIMESTAMP',
-} as const;
 
 const statementName = (s: Statement): string => s.kind.replace(/([A-Z])/g, ' $1').toUpperCase();

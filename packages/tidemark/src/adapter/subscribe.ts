@@ -11,12 +11,12 @@ import { isEvalError, sqlErrorOf } from '../expr/eval-error.ts';
 import type { EvalContext } from '../expr/functions.ts';
 import type { ScalarExpr } from '../expr/scalar.ts';
 import type { QueryPlan } from '../plan/plan-query.ts';
+import { copyFormat } from '../plan/statement/copy-format.ts';
 import type { CopySubscribePlan, SubscribePlan } from '../plan/statement/plan.ts';
 import { SqlList } from '../repr/array.ts';
 import type { Batch } from '../repr/batch.ts';
 import { EMPTY, MAX_TIME, type Timestamp } from '../time/timestamp.ts';
 import { SYSTEM_CLUSTER } from './clusters.ts';
-import { refuseFormats } from './copy-out.ts';
 import { boundsOf, buildPlan, subscribeDataflow } from './dataflows.ts';
 import type { Environment } from './environment.ts';
 import { hasLogTimes, newestLogTime, replicaOf } from './log-times.ts';
@@ -37,11 +37,11 @@ export async function streamResult(
 ): Promise<Result> {
   if (plan.kind === 'subscribe') {
     const rows = await start(plan);
-    return { kind: 'stream', desc: plan.desc, rows, copy: false, tag: (n) => `SUBSCRIBE ${n}` };
+    return { kind: 'stream', desc: plan.desc, rows, copy: null, tag: (n) => `SUBSCRIBE ${n}` };
   }
-  refuseFormats(plan.options);
+  const copy = copyFormat(plan.options);
   const rows = await start(plan.plan);
-  return { kind: 'stream', desc: plan.plan.desc, rows, copy: true, tag: (n) => `COPY ${n}` };
+  return { kind: 'stream', desc: plan.plan.desc, rows, copy, tag: (n) => `COPY ${n}` };
 }
 
 export async function startSubscribe(

@@ -266,7 +266,7 @@ class WireSession implements BackendSession {
     const encoders = desc.columns.map((c, k) => this.#encoder(c.type, formats[k] ?? 0, context));
     const shown = { columns: wireColumns(desc, formats), encoders, tag: result.tag };
     if (result.kind === 'rows') return rowsOutcome(result.rows, shown);
-    if (result.copy) return copyOutcome(result.rows, shown);
+    if (result.copy !== null) return copyOutcome(result.rows, { ...shown, copy: result.copy });
     this.#warnOfBuffering();
     return streamOutcome(result.rows, shown);
   }

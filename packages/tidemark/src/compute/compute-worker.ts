@@ -7,6 +7,7 @@
  */
 import { assert } from '../base/assert.ts';
 import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
+import { unsupported } from '../base/error.ts';
 import { type GlobalId, idClass } from '../base/ids.ts';
 import type { Mesh, MeshMessage } from '../dataflow/mesh.ts';
 import { type DebugCounts, Worker } from '../dataflow/worker.ts';
@@ -29,6 +30,7 @@ import type { Command, DataflowDescription, Response, Tunables } from './protoco
 import { PROTOCOL_VERSION } from './protocol.ts';
 import { outcomesOf, reconcile } from './reconcile.ts';
 import { hostError, type ShardAccess } from './shard-source.ts';
+import type { FileWriter } from './sink/sink.ts';
 import { WorkerEvents } from './worker-events.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
 
@@ -50,6 +52,8 @@ export interface ComputeWorkerOptions {
   /** Follows the upper of a shard. */
   readonly watch: (shardId: string, onUpper: (upper: Frontier) => void) => () => void;
   readonly send: (response: Response) => void;
+  /** Begins a file on this machine, for COPY … TO; absent: there are none. */
+  readonly openFile?: (path: string) => Promise<FileWriter>;
   /** There is something to do: call `step`. */
   readonly onWake: () => void;
   /** Drawn once by the process. */
@@ -78,6 +82,8 @@ export interface WorkerCounts extends DebugCounts {
 
 /** A maintained dataflow knows no session: times are UTC, and what depends on the moment has been folded away. */
 const EVAL_CONTEXT: EvalContext = { timeZone: 'UTC' };
+
+const noFiles = (): Promise<never> => Promise.reject(unsupported('a file on this host'));
 
 /** Pause before a failed write is tried again. */
 const RETRY_MS = 1000;
@@ -327,6 +333,7 @@ export class ComputeWorker {
       watch: this.#o.watch,
       generation: this.#generation,
       metrics: this.metrics,
+      openFile: this.#o.openFile ?? noFiles,
       evalContext: EVAL_CONTEXT,
       collection: (id) => {
         const c = this.#collections.get(id);

@@ -40,6 +40,7 @@ import type {
   SinkExport,
 } from './protocol.ts';
 import { type ShardAccess, shardSource } from './shard-source.ts';
+import type { SinkContext } from './sink/sink.ts';
 import { buildSink } from './sink/sinks.ts';
 
 export interface NewCollection {
@@ -57,6 +58,7 @@ export interface DataflowOptions {
   readonly watch: (shardId: string, onUpper: (upper: Frontier) => void) => () => void;
   readonly generation: number;
   readonly metrics: MetricsRegistry;
+  readonly openFile: SinkContext['openFile'];
   readonly evalContext: EvalContext;
   /** An index that lives on this worker. */
   readonly collection: (id: GlobalId) => Collection;

@@ -11,6 +11,7 @@ import type { InstallReason, LifecycleStage, StartReason } from '../introspectio
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { Lir, RowSetFinishing } from '../plan/lir.ts';
 import type { Batch } from '../repr/batch.ts';
+import type { CopyFormat } from '../repr/copy-text.ts';
 import type { RelationDesc, Row, SqlType } from '../repr/types.ts';
 import type { RefreshSchedule } from '../time/refresh-schedule.ts';
 import type { Frontier, Timestamp } from '../time/timestamp.ts';
@@ -79,8 +80,18 @@ export interface SubscribeSink extends SinkOf<'subscribe'> {
   readonly upTo: Frontier;
 }
 
+/** The rows at the as-of, in order and cut, as a file on the machine of the replica. */
+export interface CopyToSink extends SinkOf<'copy-to'> {
+  /** Absolute. */
+  readonly path: string;
+  readonly format: CopyFormat;
+  readonly finishing: RowSetFinishing;
+  /** Columns of the file: names and types after the projection. */
+  readonly columns: readonly { readonly name: string; readonly type: SqlType }[];
+}
+
 /** One arm a sink; the table in `sink/sinks` builds each on a worker. */
-export type SinkExport = MaterializedViewSink | MetricSink | SubscribeSink;
+export type SinkExport = MaterializedViewSink | MetricSink | SubscribeSink | CopyToSink;
 
 export interface DataflowDescription {
   readonly name: string;
@@ -260,6 +271,23 @@ export interface SubscribeResponse {
     | { readonly kind: 'dropped' };
 }
 
+/** How a COPY … TO ended, from the worker that wrote it: once. */
+export interface CopyToResponse {
+  readonly kind: 'copyToResponse';
+  readonly worker: number;
+  readonly id: GlobalId;
+  readonly result:
+    | { readonly kind: 'rows'; readonly rows: number }
+    | {
+        readonly kind: 'error';
+        readonly code: string;
+        readonly message: string;
+        readonly detail?: string;
+        readonly hint?: string;
+      }
+    | { readonly kind: 'dropped' };
+}
+
 export type Response =
   | {
       readonly kind: 'hello';
@@ -274,6 +302,7 @@ export type Response =
   | ProgressResponse
   | PeekResponse
   | SubscribeResponse
+  | CopyToResponse
   /** A host error that ended a dataflow; its text is for people and for the blocker's details. */
   | {
       readonly kind: 'failed';

@@ -105,6 +105,7 @@ const OUTLIVES_CONNECTION = {
   metrics: true,
   // What it told is gone with the connection.
   subscribe: false,
+  'copy-to': false,
 } as const satisfies Record<DataflowDescription['sinkExports'][number]['kind'], boolean>;
 
 function exportsOf(d: DataflowDescription): GlobalId[] {

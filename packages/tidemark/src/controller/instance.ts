@@ -22,6 +22,7 @@ import type { InstanceOptions } from './instance-options.ts';
 import type { Queued } from './limiter.ts';
 import { Lives } from './lives.ts';
 import { GoneError } from './peeks.ts';
+import { type Reading, readingOf } from './reading.ts';
 import { noReplica, type PeekOptions, Reads } from './reads.ts';
 import { Replica } from './replica.ts';
 import { Scheduler } from './scheduler.ts';
@@ -229,6 +230,9 @@ export class ComputeInstance {
         return;
       case 'subscribeResponse':
         this.#subscribes.receive(replica, r);
+        return;
+      case 'copyToResponse':
+        this.#reads.copies.receive(r);
         return;
       case 'failed':
         this.#failed(replica, r.id, r);
@@ -441,23 +445,9 @@ export class ComputeInstance {
     for (const id of [...this.#collections.keys()]) this.#compact(id);
   }
 
-  /** What a collection reads and from when: how far each input is on one replica, where it is an index there. */
-  reading(
-    id: GlobalId,
-    replicaId: ReplicaId,
-  ): {
-    readonly asOf: number;
-    readonly inputs: readonly { readonly id: GlobalId; readonly frontier: Frontier }[];
-  } | null {
-    const c = this.#collections.get(id);
-    if (c === undefined) return null;
-    const inputs = [...c.imports.keys()].flatMap((input) => {
-      const own = this.#collections.get(input);
-      if (own !== undefined && own.kind !== 'materialized-view')
-        return [{ id: input, frontier: this.replicaFrontier(replicaId, input) }];
-      return this.#o.shards.has(input) ? [{ id: input, frontier: this.#o.shards.upper(input) }] : [];
-    });
-    return { asOf: c.asOf, inputs };
+  reading(id: GlobalId, replicaId: ReplicaId): Reading | null {
+    const frontier = (input: GlobalId): Frontier => this.replicaFrontier(replicaId, input);
+    return readingOf(id, { collections: this.#collections, shards: this.#o.shards, frontier });
   }
 
   /** Why a replica has not been told to start it; undefined: it has, or the inputs are not there. */
@@ -480,6 +470,13 @@ export class ComputeInstance {
     const { replicaId } = options;
     if (replicaId !== undefined && !this.#replicas.has(replicaId)) throw noReplica(replicaId);
     return this.#subscribes.start(dataflow, options);
+  }
+
+  /** Builds a dataflow with one COPY on a replica; the number of rows, once they are written. */
+  async copyTo(dataflow: DataflowDescription, replicaId: ReplicaId): Promise<number> {
+    const [id] = exportIds(dataflow) as [GlobalId];
+    this.createDataflow(dataflow, replicaId);
+    return this.#reads.copies.start(id, replicaId).finally(() => this.drop([id]));
   }
 
   // ---- End

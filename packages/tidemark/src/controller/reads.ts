@@ -8,6 +8,7 @@ import type { PeekCommand, PeekResponse } from '../compute/protocol.ts';
 import type { Batch } from '../repr/batch.ts';
 import type { Hold } from '../time/hold-set.ts';
 import type { Collection } from './collection.ts';
+import { Copies } from './copies.ts';
 import { maintains } from './failures.ts';
 import { canceled, Peeks, type RunningPeek } from './peeks.ts';
 import type { Replica } from './replica.ts';
@@ -30,6 +31,7 @@ export interface ReadsOptions {
 
 export class Reads {
   readonly #o: ReadsOptions;
+  readonly copies: Copies = new Copies();
   readonly #peeks = new Peeks();
 
   constructor(options: ReadsOptions) {
@@ -37,7 +39,7 @@ export class Reads {
   }
 
   get size(): number {
-    return this.#peeks.size;
+    return this.#peeks.size + this.copies.size;
   }
 
   /** Rows with multiplicities as diffs, finished. */
@@ -91,12 +93,14 @@ export class Reads {
   }
 
   /** What is read went, or will not go on anywhere. */
-  endTarget(id: GlobalId, error: () => Error): void {
+  endTarget(id: GlobalId, error: () => SqlError): void {
+    this.copies.fail(id, error());
     for (const uuid of this.#peeks.failAll((p) => p.command.target.id === id, error)) this.#cancel(uuid);
   }
 
   /** A replica is gone, or `targets` on it: reads that may move begin anew elsewhere, the others end. */
-  leave(replicaId: ReplicaId, error: () => Error, targets?: ReadonlySet<GlobalId>): void {
+  leave(replicaId: ReplicaId, error: () => SqlError, targets?: ReadonlySet<GlobalId>): void {
+    this.copies.leave(replicaId, error, targets);
     const leaves = (p: RunningPeek): boolean =>
       p.replicaId === replicaId && (targets === undefined || targets.has(p.command.target.id));
     for (const { command, movable } of this.#peeks.matching(leaves)) {

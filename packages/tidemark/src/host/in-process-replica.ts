@@ -11,6 +11,7 @@ import type { LogUpdates } from '../introspection/compute-log.ts';
 import type { MetricsRegistry } from '../introspection/metrics-registry.ts';
 import type { ResourceUsage } from '../introspection/process-log.ts';
 import { EarliestTimer } from './earliest-timer.ts';
+import { openFile } from './file-writer.ts';
 import { inMemory, type StoreSet, shardAccess, watchUpper } from './shard-access.ts';
 
 export interface InProcessReplicaOptions {
@@ -69,6 +70,7 @@ export class InProcessReplica implements ReplicaConnection {
       clock: o.workerClock?.(index) ?? o.clock,
       timers: o.timers,
       logger: o.logger,
+      openFile,
       shards: shardAccess(o.stores),
       inMemory,
       watch: (shardId, onUpper) => watchUpper(o.stores, shardId, onUpper),

@@ -16,6 +16,7 @@ import { batchBuffers } from '../repr/batch.ts';
 import { consensusPath, partsPath } from './data-dir.ts';
 import { DiskBlob } from './disk-blob.ts';
 import { EarliestTimer } from './earliest-timer.ts';
+import { openFile } from './file-writer.ts';
 import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
 import { nodePartCodec } from './part-codec.ts';
 import { processUsage, threadUsage } from './resource-usage.ts';
@@ -100,6 +101,7 @@ const worker = new ComputeWorker({
   clock: nodeClock,
   timers: nodeTimers,
   logger,
+  openFile,
   shards: shardAccess(stores),
   inMemory,
   watch: (shardId, onUpper) => watchUpper(stores, shardId, onUpper),

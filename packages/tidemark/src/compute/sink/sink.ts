@@ -9,6 +9,14 @@ import type { Frontier, Timestamp } from '../../time/timestamp.ts';
 import type { Response, SinkExport } from '../protocol.ts';
 import type { ShardAccess } from '../shard-source.ts';
 
+/** A file that is being written: there under its name only once it is committed. */
+export interface FileWriter {
+  write(bytes: readonly Uint8Array[]): Promise<void>;
+  commit(): Promise<void>;
+  /** Leaves nothing. */
+  abort(): Promise<void>;
+}
+
 export interface Sink {
   /** What this worker has computed, before anything that the sink does with it. */
   readonly progress: Frontier;
@@ -47,6 +55,8 @@ export interface SinkContext {
   readonly generation: number;
   readonly metrics: MetricsRegistry;
   readonly mayWrite: boolean;
+  /** Begins a file on this machine. */
+  readonly openFile: (path: string) => Promise<FileWriter>;
   /** A frontier moved outside the dataflow: report. */
   readonly onChange: () => void;
   readonly onError: (error: unknown) => void;

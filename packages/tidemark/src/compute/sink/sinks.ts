@@ -2,6 +2,7 @@
 import type { Scope } from '../../dataflow/builder.ts';
 import type { OksErrs } from '../../operators/state/stateful-operator.ts';
 import type { SinkExport } from '../protocol.ts';
+import { copyToSink } from './copy-to.ts';
 import { viewSink } from './materialized-view.ts';
 import { metricSink } from './metrics.ts';
 import type { BuildSink, Sink, SinkContext } from './sink.ts';
@@ -11,6 +12,7 @@ const SINKS = {
   'materialized-view': viewSink,
   metrics: metricSink,
   subscribe: subscribeSink,
+  'copy-to': copyToSink,
 } satisfies { readonly [K in SinkExport['kind']]: BuildSink<Extract<SinkExport, { kind: K }>> };
 
 export function buildSink(scope: Scope, desired: OksErrs, sink: SinkExport, context: SinkContext): Sink {
