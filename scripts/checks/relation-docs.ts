@@ -1,0 +1,39 @@
+/** docs/introspection.md: written from the literals of the log relations; a test holds it to them. */
+import type { LogRelation } from '../../packages/tidemark/src/introspection/log-relation.ts';
+import { LOG_NAMES, LOG_RELATIONS, logDesc } from '../../packages/tidemark/src/introspection/relations.ts';
+import { typeToString } from '../../packages/tidemark/src/repr/types.ts';
+
+export const RELATIONS_DOCUMENT = 'docs/introspection.md';
+
+const HEAD = `# Relations of a replica's log
+
+What a replica tells about itself, in the schema \`mz_introspection\`. Each replica has its own contents; a query reads those of the cluster of its session. Rows are at
+most one interval old (\`INTROSPECTION INTERVAL\`, 1 second unless said otherwise), counts a quarter of one more. Where "multiplicity is the number", \`count(*)\` reads it.
+
+Written by \`npm run docs\` from the relations themselves.
+`;
+
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+
+function section(name: (typeof LOG_NAMES)[number]): string {
+  const relation: LogRelation = LOG_RELATIONS[name];
+  const { columns } = logDesc(name);
+  const rows = columns.map(
+    (c, i) =>
+      `| ${c.name} | ${typeToString(c.type)}${c.nullable ? ', may be NULL' : ''} | ${cell(relation.columns[i]!.doc)} |`,
+  );
+  const key = relation.key?.map((i) => columns[i]!.name).join(', ');
+  return [
+    `## ${name}`,
+    '',
+    `${relation.doc[0]!.toUpperCase()}${relation.doc.slice(1)}.${relation.counts ? ' Multiplicity is the number.' : ''}`,
+    '',
+    '| column | type | |',
+    '|---|---|---|',
+    ...rows,
+    ...(key === undefined ? [] : ['', `Key: ${key}.`]),
+    '',
+  ].join('\n');
+}
+
+export const relationDocs = (): string => `${HEAD}\n${LOG_NAMES.map(section).join('\n')}`;
