@@ -318,3 +318,45 @@ test('metrics: what each worker counts, one row a sample; none at all once they 
   assert.deepEqual(await t.query(METRICS), []);
   await t.close();
 });
+
+test('I01: dataflows that come and go fast: at no timestamp is a running sum of any log negative', () =>
+  // The checker looks at every relation at every timestamp.
+  watched(2, async (t) => {
+    await t.exec(`CREATE TABLE t (a int, b int); ${FILL}`);
+    for (let i = 0; i < 40; i++) {
+      await t.exec('CREATE MATERIALIZED VIEW v AS SELECT b, count(*) FROM t GROUP BY b');
+      if (i % 3 === 0) await t.advance(i * 37);
+      await t.exec('DROP MATERIALIZED VIEW v');
+    }
+    await t.advance(2500);
+    assert.deepEqual(await t.query(`SELECT * FROM ${LOGS}.mz_dataflow_operators_per_worker`), []);
+    assert.deepEqual(await t.query(`SELECT * FROM ${LOGS}.mz_dataflow_operator_reachability_raw`), []);
+  }));
+
+test('I02: a view whose inputs have ended has no operators any more, and is still read', () =>
+  watched(2, async (t) => {
+    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT * FROM generate_series(1, 30) AS g(x)');
+    await t.advance(4000);
+    assert.equal((await t.query('SELECT * FROM v')).length, 30);
+    await t.advance(2500);
+    assert.deepEqual(await t.query(`SELECT * FROM ${LOGS}.mz_dataflow_operators_per_worker`), []);
+    const counts = ['mz_arrangement_records_raw', 'mz_scheduling_elapsed_raw', 'mz_message_counts_sent_raw'];
+    for (const log of counts) assert.deepEqual(await t.query(`SELECT * FROM ${LOGS}.${log}`), [], log);
+  }));
+
+test('I03: views of distinct counts come and go, and the bytes of arrangements are back where they were', () =>
+  watched(1, async (t) => {
+    await t.exec(`CREATE TABLE t (a int, b int); ${FILL}`);
+    const bytes = async (): Promise<readonly TestRow[]> => {
+      await t.advance(2500);
+      return t.query(`SELECT operator_id, count(*) AS n FROM ${LOGS}.mz_arrangement_heap_capacity_raw
+        GROUP BY operator_id`);
+    };
+    assert.deepEqual(await bytes(), []);
+    for (let i = 0; i < 10; i++) {
+      await t.exec('CREATE MATERIALIZED VIEW v AS SELECT count(DISTINCT a) FROM t');
+      if (i === 0) assert.ok(sum(await bytes(), 'n') > ROWS * 4);
+      await t.exec('DROP MATERIALIZED VIEW v');
+    }
+    assert.deepEqual(await bytes(), []);
+  }));

@@ -159,6 +159,67 @@ test('peeks: a row while they last', () => {
   assert.equal(log.side.live, slots - 2, 'the texts go with it');
 });
 
+test('node of a plan: not hydrated, then hydrated, one row; a dropped export ignores it', () => {
+  const log = new Log();
+  assert.deepEqual(log.event('operatorHydration', 0, log.u1, 4, 0), [
+    '+operator_hydration_statuses(u1 4 3 false)',
+  ]);
+  assert.deepEqual(log.event('operatorHydration', 0, log.u1, 4, 1), [
+    '-operator_hydration_statuses(u1 4 3 false)',
+    '+operator_hydration_statuses(u1 4 3 true)',
+  ]);
+  const gone = log.event('exportDropped', 0, log.u1);
+  assert.ok(gone.includes('-operator_hydration_statuses(u1 4 3 true)'));
+  assert.deepEqual(log.event('operatorHydration', 0, log.u1, 4, 0), []);
+});
+
+const NODE = { lirId: 2, parent: null, nesting: 0, operator: 'Join', start: 5, end: 9 };
+
+test('a dataflow: its as-of, what it computes, its plans; each goes with its owner', () => {
+  const log = new Log();
+  assert.deepEqual(log.event('dataflow', 0, 7, 100), ['+dataflow_as_of(7 3 100)']);
+  assert.throws(() => log.event('dataflow', 0, 7, 100), /created once/);
+  assert.deepEqual(log.event('dataflowGlobal', 0, 7, log.side.add('u4')), ['+dataflow_global_ids(7 3 u4)']);
+  assert.throws(() => log.event('dataflowGlobal', 0, 7, log.side.add('u4')), /once/);
+  const plan = (): number => log.mappings.add({ globalId: 'u4', nodes: [NODE] });
+  assert.deepEqual(log.event('lirMapping', 0, 7, plan()), ['+lir_mapping(u4 2 3 Join null 0 5 9)']);
+  assert.throws(() => log.event('lirMapping', 0, 7, plan()), /once/);
+  assert.deepEqual(log.event('exportsDropped', 0, 7), ['-lir_mapping(u4 2 3 Join null 0 5 9)']);
+  assert.deepEqual(log.event('dataflowShutdown', 0, 7), [
+    '-dataflow_as_of(7 3 100)',
+    '-dataflow_global_ids(7 3 u4)',
+  ]);
+});
+
+test('plans belong to a dataflow: one built anew keeps its rows when the old one ends later', () => {
+  const log = new Log();
+  for (const dataflow of [7, 8]) {
+    log.event('dataflow', 0, dataflow, 100);
+    log.event('lirMapping', 0, dataflow, log.mappings.add({ globalId: 'u4', nodes: [NODE] }));
+  }
+  const ended = log.event('dataflowShutdown', 0, 7);
+  assert.deepEqual(ended, ['-lir_mapping(u4 2 3 Join null 0 5 9)', '-dataflow_as_of(7 3 100)']);
+  assert.deepEqual(log.event('exportsDropped', 0, 8), ['-lir_mapping(u4 2 3 Join null 0 5 9)']);
+});
+
+test('how long reads took is counted by type and never taken back', () => {
+  const log = new Log();
+  const told: string[] = [];
+  const read = (type: number, from: number, to: number): void => {
+    const [peek, object] = [log.side.add('uuid'), log.side.add('u1')];
+    log.event('peekInstalled', from, peek, object, type, 1);
+    log.event('peekRetired', to, peek);
+  };
+  read(0, 0, 0);
+  read(0, 5, 1000);
+  read(0, 5, 900);
+  read(1, 0, 3);
+  assert.ok(log.demux.dirty);
+  log.demux.flush((type, bucket, n) => told.push(`${type} ${2 ** bucket} × ${n}`));
+  assert.deepEqual(told, ['0 1 × 1', '0 1024 × 2', '1 4 × 1']);
+  assert.ok(!log.demux.dirty);
+});
+
 test('an unknown owner is a bug or was dropped meanwhile, as the table of events says', () => {
   const log = new Log();
   for (const kind of EVENT_KINDS) {
