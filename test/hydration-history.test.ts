@@ -3,6 +3,7 @@
  * happens to the object, the replica and the environment.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { SeededRandom } from '../packages/tidemark/src/testkit/random.ts';
 import { openTest, type TestEnvironment, type TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
@@ -178,6 +179,24 @@ test('L24: what was under way when the environment ended is not under way for ev
     assert.deepEqual(replicas, []);
   }));
 
+test('L24: a replica that was done and cannot come back shows its last finish, and the error', () =>
+  withTest(1, async (t) => {
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+    await t.advance(1000);
+    await t.crash();
+    await t.advance(100);
+    const [last] =
+      await t.query(`SELECT r.status, r.finished_at IS NOT NULL AS finished, s.status AS now, s.reason
+      FROM ${REPLICAS} r JOIN mz_internal.mz_cluster_replica_statuses s ON s.replica_id = r.replica_id
+      ORDER BY r.started_at DESC LIMIT 1`);
+    assert.deepEqual(last, {
+      status: 'hydrated',
+      finished: true,
+      now: 'offline',
+      reason: 'crashed by the test',
+    });
+  }));
+
 test('rows are kept for hydration_history_retention', () =>
   withTest(1, async (t) => {
     await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
@@ -261,6 +280,20 @@ test('a generation that stands by keeps its history to itself, and writes it whe
   await next.close();
   await t.close();
 });
+
+test('what docs/history.md shows is run as it stands', () =>
+  withTest(1, async (t) => {
+    const text = readFileSync(new URL('../docs/history.md', import.meta.url), 'utf8');
+    const blocks = [...text.matchAll(/^```sql\n(.*?)^```/gms)].map((m) => m[1]!);
+    assert.equal(blocks.length, 2);
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a); CREATE CLUSTER d REPLICAS ()');
+    await t.advance(1000);
+    const [queries, limits] = blocks.map((b) => b.split(/;.*\n/).filter((q) => q.trim() !== ''));
+    const [slowest] = await t.query(queries![0]!);
+    assert.equal(slowest!['name'], 'i');
+    assert.deepEqual(await t.query(queries![1]!), []);
+    for (const sql of limits!) await t.exec(sql);
+  }));
 
 /** Lives that replicas told of, by replica and object; `living` counts those alone that were told before the object's drop. */
 function toldLives(

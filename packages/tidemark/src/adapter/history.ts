@@ -61,6 +61,8 @@ export class History {
   readonly #writer: HistoryWriter<HistoryTable>;
   /** Of each replica, in order. */
   readonly #statuses = new Map<ReplicaId, ReplicaStatusRow[]>();
+  /** Ended lives that each worker of a replica forgot. */
+  readonly #cut = new Map<string, number>();
   #pruneAtMs: number;
 
   constructor(options: HistoryOptions) {
@@ -103,6 +105,7 @@ export class History {
     if ('objectId' in event && idClass(event.objectId) !== 'user') return;
     if (event.kind === 'reported' && idClass(event.response.id) !== 'user') return;
     this.#status(event);
+    this.#countCut(event);
     if ('clusterId' in event && idClass(event.clusterId) !== 'user') return;
     this.#put(this.#episodes.step(event));
   }
@@ -116,19 +119,29 @@ export class History {
   }
 
   #status(event: EpisodeEvent): void {
-    const { replicaId, status, reason, incarnation } = statusOf(event) ?? {};
-    if (replicaId === undefined) return;
-    const list = this.#statusesOf(replicaId);
-    const occurredAt = Math.max(this.now, (list.at(-1)?.occurredAt ?? 0) + 1);
-    const row: ReplicaStatusRow = {
-      replicaId,
-      status: status!,
-      reason: reason ?? null,
-      occurredAt,
-      incarnation: incarnation ?? null,
-    };
+    const status = statusOf(event);
+    if (status !== undefined) this.#addStatus(status);
+  }
+
+  #addStatus(status: Omit<ReplicaStatusRow, 'occurredAt'>): void {
+    const list = this.#statusesOf(status.replicaId);
+    const row = { ...status, occurredAt: Math.max(this.now, (list.at(-1)?.occurredAt ?? 0) + 1) };
     list.push(row);
     this.#writer.put([{ table: STATUSES, key: statusKey(row), row: statusRow(row) }]);
+  }
+
+  /** A replica that had to forget ended lives says how many: that rows are missing must not stay unsaid. */
+  #countCut(event: EpisodeEvent): void {
+    if (event.kind !== 'reported' || event.response.kind !== 'lifeClosed') return;
+    const { worker, cut } = event.response;
+    const key = `${event.replicaId}/${worker}`;
+    const known = this.#cut.get(key) ?? 0;
+    // Fewer: another process.
+    this.#cut.set(key, cut);
+    if (cut <= known) return;
+    const reason = `worker ${worker} forgot ${cut - known} ended lives that no history holds`;
+    this.#o.logger.warn({ replica: event.replicaId }, reason);
+    this.#addStatus({ replicaId: event.replicaId, status: 'online', reason, incarnation: null });
   }
 
   /** After a start, once the catalog is there: what was under way and belongs to nothing any more ends. */

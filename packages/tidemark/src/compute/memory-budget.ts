@@ -10,7 +10,7 @@
 export const OOM = 'oom';
 
 /** A worker took, or would have taken, more than the replica may. */
-export class OutOfMemoryError extends Error {
+class OutOfMemoryError extends Error {
   override readonly name = 'OutOfMemoryError';
 }
 

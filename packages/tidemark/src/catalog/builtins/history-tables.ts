@@ -59,7 +59,7 @@ export const HISTORY_TABLES = [
       'replica_id text',
       'process_id uint8 | 0: a replica is one process',
       'status text | online, offline',
-      'reason text? | of being offline: oom where it would have passed its byte limit, else what went wrong',
+      'reason text? | of being offline: oom where it would have passed its byte limit, else what went wrong; or what its history lacks',
       'occurred_at timestamptz',
       'incarnation text? | drawn by the process that runs the replica, when it starts',
     ),
