@@ -197,7 +197,9 @@ for (const workers of [1, 2, 4])
     for (let seed = SEED; seed < SEED + Math.ceil(RUNS / (workers === 2 ? 1 : 2)); seed++) {
       const w = await openWatched({ seed, workers, outlive: true });
       try {
-        await new History(w, { seed, workers, blocked: new Set(), outlive: true }).run();
+        const history = new History(w, { seed, workers, blocked: new Set(), outlive: true });
+        history.atRest = () => history.checkContents();
+        await history.run();
       } catch (error) {
         throw new Error(`replay: SEED=${seed} RUNS=1 (on ${workers} workers): ${String(error)}`, {
           cause: error,

@@ -16,6 +16,7 @@ export class History {
   readonly #random: SeededRandom;
   readonly #queries: Started[] = [];
   readonly #holds: (() => void)[] = [];
+  readonly #definitions = new Map<string, string>();
   #names = 0;
   afterStep: () => void = () => undefined;
   /** Once nothing is held up any more. */
@@ -97,8 +98,11 @@ export class History {
       case 4:
         return void (await t.exec(`CREATE INDEX ${name} ON ${r.pick(relations)} (a)`));
       case 5:
-      case 6:
-        return void (await t.exec(`CREATE MATERIALIZED VIEW ${name} AS ${this.#select(r.pick(relations))}`));
+      case 6: {
+        const query = this.#select(r.pick(relations));
+        this.#definitions.set(name, query);
+        return void (await t.exec(`CREATE MATERIALIZED VIEW ${name} AS ${query}`));
+      }
       case 7:
         if (views.length > 0) await t.exec(`DROP MATERIALIZED VIEW ${r.pick(views)} CASCADE`);
         return;
@@ -186,6 +190,17 @@ export class History {
       `SELECT x.a, y.a AS b FROM ${from} x, ${from} y WHERE x.a = y.a`,
       `SELECT a, 1 AS b FROM ${from}`,
     ]);
+  }
+
+  /** Each view that is left says what its definition says now, errors included. */
+  async checkContents(): Promise<void> {
+    for (const view of this.#items('materialized-view')) {
+      const ask = (from: string): Promise<unknown> =>
+        this.#t
+          .query(`SELECT a::text AS a, b::text AS b FROM ${from} ORDER BY 1, 2`)
+          .catch((e: { code?: string }) => e.code);
+      assert.deepEqual(await ask(view), await ask(`(${this.#definitions.get(view)!})`), view);
+    }
   }
 
   #unblock(): void {

@@ -128,10 +128,11 @@ export class InProcessReplica implements ReplicaConnection {
     return order;
   }
 
-  /** The logs want a turn each interval, though nothing else happens. */
+  /** The logs want a turn each interval, though nothing else happens. Of a worker that stands still they do in vain. */
   #tickLater(): void {
     if (this.#closed) return;
-    this.#tick.within(Math.min(...this.#workers.map((w) => w.nextTickMs ?? Number.POSITIVE_INFINITY)));
+    const running = this.#workers.filter((_, i) => this.#o.runs?.(i) ?? true);
+    this.#tick.within(Math.min(...running.map((w) => w.nextTickMs ?? Number.POSITIVE_INFINITY)));
   }
 
   /** A failed assertion in a worker ends the replica, never the environment. */
