@@ -117,7 +117,8 @@ test('what is dropped while the replica is away goes there first of all, with it
   await w.t.connected();
   await w.t.advance(2500);
   assert.ok(!(await lives(w.t)).some((r) => r['export_id'] === id));
-  assert.equal((await outcomes(w.t))['dropped'], 1);
+  // With it goes what the environment itself reads there over each connection.
+  assert.ok((await outcomes(w.t))['dropped']! >= 1);
   await w.finish();
 });
 
