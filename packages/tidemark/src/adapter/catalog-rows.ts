@@ -7,12 +7,14 @@
 import type { GlobalId } from '../base/ids.ts';
 import type { EvalContext } from '../expr/functions.ts';
 import type { ScalarExpr } from '../expr/scalar.ts';
-import { columnsOf, type Mir, type MirConstant, rewrite } from '../plan/mir.ts';
+import { columnsOf, type Mir, type MirConstant, rewrite, someNode } from '../plan/mir.ts';
 import { constantRowsOf, foldNode, testRow } from '../plan/optimize/fold.ts';
 import { columnsRead } from '../plan/scalar-walk.ts';
 import type { Datum, Row } from '../repr/types.ts';
 
 export interface CatalogRows {
+  /** Names the choice of tables that `rowsOf` makes: what was worked out for one says nothing about another. */
+  readonly choice: string;
   /** Grows when the rows of a table change. */
   readonly versionOf: (id: GlobalId) => number;
   /** Undefined: the table is read from its shard. */
@@ -28,10 +30,12 @@ interface Inlined {
   readonly mir: Mir;
 }
 
-const known = new WeakMap<Mir, Inlined>();
+const known = new WeakMap<Mir, Map<string, Inlined>>();
 
 export function withCatalogRows(mir: Mir, catalog: CatalogRows): Mir {
-  const before = known.get(mir);
+  let choices = known.get(mir);
+  if (choices === undefined) known.set(mir, (choices = new Map()));
+  const before = choices.get(catalog.choice);
   if (before !== undefined && [...before.versions].every(([id, v]) => catalog.versionOf(id) === v))
     return before.mir;
   const versions = new Map<GlobalId, number>();
@@ -45,9 +49,23 @@ export function withCatalogRows(mir: Mir, catalog: CatalogRows): Mir {
       rows.map((row) => ({ row, diff: 1 })),
     );
   });
-  known.set(mir, { versions, mir: inlined });
+  choices.set(catalog.choice, { versions, mir: inlined });
   return inlined;
 }
+
+const FOLDED: ReadonlySet<Mir['op']> = new Set<Mir['op']>([
+  'Constant',
+  'Get',
+  'Project',
+  'Map',
+  'Filter',
+  'Union',
+  'Negate',
+  'Join',
+]);
+
+/** Whether a plan over tables that are all here may come to its end here. */
+export const mayFold = (mir: Mir): boolean => !someNode(mir, (n) => !FOLDED.has(n.op));
 
 type Rows = NonNullable<ReturnType<typeof constantRowsOf>>;
 const rowsIn = (m: Mir): Rows | undefined => constantRowsOf(m, MAX_ROWS);

@@ -20,7 +20,7 @@ import { type Batch, consolidate } from '../repr/batch.ts';
 import { batchOf } from '../repr/rows.ts';
 import type { RelationDesc, Row } from '../repr/types.ts';
 import { EMPTY, type Timestamp } from '../time/timestamp.ts';
-import { type CatalogRows, withCatalogRows } from './catalog-rows.ts';
+import { type CatalogRows, mayFold, withCatalogRows } from './catalog-rows.ts';
 import { SYSTEM_CLUSTER } from './clusters.ts';
 import {
   type BuiltPlan,
@@ -150,8 +150,7 @@ async function placeRead(
   const c = clusterOf(env, plan, options);
   if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
   if (options.times === undefined) env.hydration.refreshQueue();
-  const mir =
-    options.times === undefined ? withCatalogRows(plan.mir, catalogRows(env, c, options)) : plan.mir;
+  const mir = options.times === undefined ? workedIn(env, plan.mir, { c, options }) : plan.mir;
   const logReads = plan.reads.filter((id) => hasLogTimes(env.catalog, id));
   const replicaId = replicaOf(env.catalog, c.clusterId, {
     name: c.clusterId === SYSTEM_CLUSTER.id ? '' : options.replicaName,
@@ -183,15 +182,29 @@ export function refuseFailed(env: Environment, reads: readonly GlobalId[]): void
 const INLINE_ROWS = 5000;
 
 /**
- * Of what may travel with a query; rows about the present go to the system cluster too: in the books they are newer than in their shard,
- * which is where they are at a time that can be read again.
+ * The plan with the catalog rows that may travel with it. Rows about the present go to the system cluster too: in the books they are newer
+ * than in their shard, which is where they are at a time that can be read again. What is asked of the catalog alone is answered here,
+ * if the plan is simple enough: without a worker it takes no longer while all of them are busy.
  */
-function catalogRows(env: Environment, c: DataflowContext, options: QueryOptions): CatalogRows {
+function workedIn(
+  env: Environment,
+  mir: Mir,
+  o: { readonly c: DataflowContext; readonly options: QueryOptions },
+): Mir {
+  const { repeatable } = o.options;
+  if (o.c.clusterId !== SYSTEM_CLUSTER.id)
+    return withCatalogRows(mir, catalogRows(env, repeatable ? 'durable' : 'all'));
+  if (repeatable) return mir;
+  const whole = mayFold(mir) ? withCatalogRows(mir, catalogRows(env, 'all')) : mir;
+  return whole.op === 'Constant' ? whole : withCatalogRows(mir, catalogRows(env, 'live'));
+}
+
+function catalogRows(env: Environment, choice: 'all' | 'live' | 'durable'): CatalogRows {
   return {
+    choice,
     versionOf: (id) => env.builtinVersion(id),
     rowsOf: (id) => {
-      if (options.repeatable && isLive(id)) return undefined;
-      if (!env.isLiveTable(id) || (c.clusterId === SYSTEM_CLUSTER.id && !isLive(id))) return undefined;
+      if (!env.isLiveTable(id) || (choice !== 'all' && isLive(id) !== (choice === 'live'))) return undefined;
       const rows = env.builtinRows(id);
       return rows.length > INLINE_ROWS ? undefined : rows;
     },
