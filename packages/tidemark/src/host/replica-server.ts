@@ -32,6 +32,7 @@ import {
   sameProof,
 } from './replica-frames.ts';
 import { type Attachment, ReplicaHost } from './replica-host.ts';
+import type { StoreSet } from './shard-access.ts';
 import { SwitchedStores } from './switched-stores.ts';
 import { ThreadReplica } from './thread-replica.ts';
 
@@ -69,21 +70,7 @@ export async function serveReplica(o: ReplicaServerOptions): Promise<RunningRepl
   const stopWatching = watch.follow();
   const memory = new SwitchedStores();
   const processTag = randomBytes(6).toString('hex');
-  const common = { clock: nodeClock, timers: nodeTimers, random: nodeRandom, logger: o.logger, processTag };
-  // The environment reads what is written here.
-  const pins = new MemoryPins();
-  pins.elsewhere = true;
-  const stores = {
-    durable: new Shards({
-      ...common,
-      codec: nodePartCodec,
-      blob: dir.blob,
-      consensus: dir.consensus,
-      watch,
-      pins,
-    }),
-    memory: new Shards({ ...common, codec: memoryPartCodec, ...memory }),
-  };
+  const stores = openStores({ dir, watch, memory, processTag, logger: o.logger });
   const host = new ReplicaHost({
     workers: o.workers,
     startLife: (incarnation) =>
@@ -127,6 +114,26 @@ export async function serveReplica(o: ReplicaServerOptions): Promise<RunningRepl
     await release();
     throw error;
   }
+}
+
+/** What the threads share: notices and pins of durable shards; shards in the memory of whatever environment is connected. */
+function openStores(o: {
+  readonly dir: DataDir;
+  readonly watch: DirectoryWatch;
+  readonly memory: SwitchedStores;
+  readonly processTag: string;
+  readonly logger: Logger;
+}): StoreSet {
+  const { dir, watch, memory, processTag, logger } = o;
+  const common = { clock: nodeClock, timers: nodeTimers, random: nodeRandom, logger, processTag };
+  const pins = new MemoryPins();
+  // The environment reads what is written here.
+  pins.elsewhere = true;
+  const { blob, consensus } = dir;
+  return {
+    durable: new Shards({ ...common, codec: nodePartCodec, blob, consensus, watch, pins }),
+    memory: new Shards({ ...common, codec: memoryPartCodec, ...memory }),
+  };
 }
 
 interface SeatOptions extends ReplicaServerOptions {
