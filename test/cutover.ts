@@ -30,7 +30,14 @@ const NOT_CAUGHT_UP = '55000';
 const WRITERS = 4;
 
 /** What befalls the leader around a promotion. */
-const FATES = ['promoted', 'promoted twice', 'killed before', 'killed during', 'hung'] as const;
+const FATES = [
+  'promoted',
+  'promoted twice',
+  'killed before',
+  'killed during',
+  'hung',
+  'candidate killed',
+] as const;
 type Fate = (typeof FATES)[number];
 
 export async function runCutovers({ seed, rounds, say }: CutoverRun): Promise<CutoverReport> {
@@ -116,6 +123,7 @@ class World {
     await caughtUp(server, view, port);
     await sleep(this.#random.between(0, 300));
     this.all.longestGapMs = 0;
+    if (fate === 'candidate killed') return this.#withoutCandidate(server, port, view);
     if (fate === 'killed before') await old.kill();
     if (fate === 'hung') old.pause();
     const promotions = [promote(server)];
@@ -143,7 +151,32 @@ class World {
     return gapMs;
   }
 
-  async #verify(port: number, view: string): Promise<void> {
+  /**
+   * The candidate dies somewhere in its promotion. Either the old leader goes on, or it was fenced; then a server that is started as always
+   * leads, as the generation that was claimed.
+   */
+  async #withoutCandidate(candidate: ServerProcess, port: number, view: string): Promise<number> {
+    const old = this.#leader;
+    const answered = promote(candidate).catch(() => 0);
+    this.#ports = [...this.#ports, port];
+    await sleep(this.#random.between(0, 25));
+    await candidate.kill();
+    await answered;
+    const code = await Promise.race([old.exit(), sleep(3000).then(() => 'goes on' as const)]);
+    if (code === 'goes on') this.#ports = this.#ports.slice(0, 1);
+    else {
+      assert.equal(code, FENCED, `the old leader stops\n${old.log}`);
+      const next = await this.#start();
+      this.#leader = next.server;
+      this.#ports = [next.port];
+    }
+    const before = this.all.count;
+    while (this.all.count < before + 20) await Promise.race([sleep(5), this.#running]);
+    await this.#verify(this.#ports[0]!, view, false);
+    return this.all.longestGapMs;
+  }
+
+  async #verify(port: number, view: string, promoted = true): Promise<void> {
     const books = this.#writers.map((w) => ({ id: w.id, acknowledged: [...w.acknowledged] }));
     await withClient(port, async (c) => {
       const { rows } = await c.query('SELECT w, n, count(*) FROM t GROUP BY w, n');
@@ -160,7 +193,7 @@ class World {
       assert.deepEqual(all.rows, [['t', 't']], 'views and table agree');
       await c.query(`DROP MATERIALIZED VIEW ${view}`);
     });
-    await this.#stagesInOrder(port);
+    if (promoted) await this.#stagesInOrder(port);
   }
 
   /** The view went on writing here: it was blocked, then permitted, then durable. */

@@ -124,8 +124,12 @@ async function carryOut(env: Environment): Promise<void> {
   await env.collections.checkLeases();
   await options.standby!.claim();
   leadership.become('promoting');
+  const fromNs = options.clock.monotonicNs();
   try {
-    await fence(env);
+    await fence(env, () => {
+      const ms = Math.round((options.clock.monotonicNs() - fromNs) / 1e6);
+      options.logger.info({ generation: options.generation, ms }, 'promoted: writes are accepted here');
+    });
   } catch (error) {
     // The old generation is fenced, or may be: nobody writes until one of them starts anew.
     options.logger.error({ error }, 'a promotion failed halfway');
@@ -135,7 +139,7 @@ async function carryOut(env: Environment): Promise<void> {
   void afterwards(env, options.logger);
 }
 
-async function fence(env: Environment): Promise<void> {
+async function fence(env: Environment, accepted: () => void): Promise<void> {
   const { catalogShard, collections, leadership, oracle } = env;
   await env.takeOver(catalogShard);
   await env.follower!.reach(catalogShard.upper);
@@ -161,6 +165,7 @@ async function fence(env: Environment): Promise<void> {
   await env.group.write({ join: members });
   oracle.leads();
   leadership.become('leader');
+  accepted();
   env.follower = null;
   await env.history.lead();
   for (const e of sources) {
