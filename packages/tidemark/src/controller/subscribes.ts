@@ -309,7 +309,7 @@ function batchBytes(b: Batch): number {
 }
 
 /** What lies before a time, and the rest. */
-export function splitBatch(b: Batch, at: Frontier): readonly [before: Batch | null, rest: Batch | null] {
+function splitBatch(b: Batch, at: Frontier): readonly [before: Batch | null, rest: Batch | null] {
   const { times } = b;
   if (b.length === 0) return [null, null];
   if (typeof times === 'number') return times < at ? [b, null] : [null, b];

@@ -24,80 +24,90 @@ export function viewSink(
   sink: MaterializedViewSink,
   context: SinkContext,
 ): Sink {
-  const { shards, onError } = context;
   const oks = probe(scope, desired.oks, 'Computed');
   const errs = probe(scope, desired.errs, 'ComputedErrors');
+  const { writes, upper } = scope.region(`Sink ${sink.id}`, (inner) =>
+    shardSink(inner, desired, sink, context),
+  );
+  return {
+    get progress() {
+      return meet(oks.frontier, errs.frontier);
+    },
+    get writeFrontier() {
+      return upper();
+    },
+    answers: null,
+    writes,
+  };
+}
+
+function shardSink(
+  scope: Scope,
+  desired: OksErrs,
+  sink: MaterializedViewSink,
+  context: SinkContext,
+): { readonly writes: ShardWrites; readonly upper: () => Frontier } {
+  const { shards, onError, onRetry, pause } = context;
+  const io = { onError, onRetry, pause };
   const owner = frontierOwner(sink.id, scope.host.peers);
   const isOwner = scope.host.index === owner;
-  return scope.region(`Sink ${sink.id}`, (inner) => {
-    let known: Shard | undefined;
-    let ended = false;
-    inner.onShutdown(() => {
-      ended = true;
-    });
-    const { descriptions, handle } = mint(inner, desired, {
-      owner,
-      mayWrite: context.mayWrite,
-      firstWrite: () => firstWrite(known?.takenOverAt ?? EMPTY, sink.refresh),
-      refresh: sink.refresh,
-    });
-    const persisted = shardSource(inner, { id: sink.id, shardId: sink.shard, shards, until: EMPTY, onError });
-    const shard = shards.open(sink.shard);
-    shard.catch(onError);
-    const staged = write(inner, desired, persisted, descriptions, {
-      kinds: sink.desc.columns.map((c) => kindOf(c.type)),
-      owner,
-      refresh: sink.refresh,
-      stage: async (updates) => (await shard).stageParts(updates),
-      onError,
-      onRetry: context.onRetry,
-      pause: context.pause,
-    });
-    let upper: Frontier = isOwner ? MIN_TIME : EMPTY;
-    const moved = (to: Frontier): void => {
-      if (to <= upper) return;
-      upper = to;
-      handle.shardMoved(to);
-      context.onChange();
-    };
-    append(inner, descriptions, staged, {
-      isOwner,
-      shard,
-      fence: { generation: context.generation, exportId: sink.id },
-      onUpper: moved,
-      onError,
-      onRetry: context.onRetry,
-      onFenced: (by) =>
-        onError(new SqlError('admin_shutdown', `${sink.id} may not write to its shard any more (${by})`)),
-      pause: context.pause,
-    });
-    if (isOwner) {
-      inner.onShutdown(context.watch(sink.shard, moved));
-      shard.then(
-        (s) => {
-          known = s;
-          handle.shardMoved(s.upper);
-          moved(s.upper);
-        },
-        () => undefined,
-      );
-    }
-    return {
-      get progress() {
-        return meet(oks.frontier, errs.frontier);
-      },
-      get writeFrontier() {
-        return upper;
-      },
-      answers: null,
-      writes: shardWrites(handle, {
-        isOwner,
-        allowed: context.mayWrite,
-        firstWrite: () => firstWrite(known?.takenOverAt ?? EMPTY, sink.refresh),
-        lookAgain: () => lookAgain(shard, { ...context, ended: () => ended }),
-      }),
-    };
+  let known: Shard | undefined;
+  let ended = false;
+  scope.onShutdown(() => {
+    ended = true;
   });
+  const { descriptions, handle } = mint(scope, desired, {
+    owner,
+    mayWrite: context.mayWrite,
+    firstWrite: () => firstWrite(known?.takenOverAt ?? EMPTY, sink.refresh),
+    refresh: sink.refresh,
+  });
+  const persisted = shardSource(scope, { id: sink.id, shardId: sink.shard, shards, until: EMPTY, onError });
+  const shard = shards.open(sink.shard);
+  shard.catch(onError);
+  const staged = write(scope, desired, persisted, descriptions, {
+    kinds: sink.desc.columns.map((c) => kindOf(c.type)),
+    owner,
+    refresh: sink.refresh,
+    stage: async (updates) => (await shard).stageParts(updates),
+    ...io,
+  });
+  let upper: Frontier = isOwner ? MIN_TIME : EMPTY;
+  const moved = (to: Frontier): void => {
+    if (to <= upper) return;
+    upper = to;
+    handle.shardMoved(to);
+    context.onChange();
+  };
+  append(scope, descriptions, staged, {
+    isOwner,
+    shard,
+    fence: { generation: context.generation, exportId: sink.id },
+    onUpper: moved,
+    ...io,
+    onFenced: (by) =>
+      onError(new SqlError('admin_shutdown', `${sink.id} may not write to its shard any more (${by})`)),
+  });
+  if (isOwner) {
+    scope.onShutdown(context.watch(sink.shard, moved));
+    shard.then(
+      (s) => {
+        known = s;
+        handle.shardMoved(s.upper);
+        moved(s.upper);
+      },
+      () => undefined,
+    );
+  }
+  return {
+    upper: () => upper,
+    writes: shardWrites(handle, {
+      isOwner,
+      allowed: context.mayWrite,
+      firstWrite: () => firstWrite(known?.takenOverAt ?? EMPTY, sink.refresh),
+      lookAgain: () => lookAgain(shard, { ...context, ended: () => ended }),
+    }),
+  };
 }
 
 /** Reads the shard's state, however often that takes. */
