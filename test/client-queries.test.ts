@@ -87,7 +87,9 @@ describe('what clients ask at start', () => {
       'select s.name, r.name, c.name, c.type_oid from mz_columns c join mz_relations r on r.id = c.id join mz_schemas s on s.id = r.schema_id order by c.position',
     );
     for (const [schema, name] of relations) {
-      const { fields } = await c.query(`select * from ${schema}.${name}`);
+      // The multiplicity of a row in them is a measure: nanoseconds, bytes.
+      const few = String(name).endsWith('_raw') ? ' limit 10' : '';
+      const { fields } = await c.query(`select * from ${schema}.${name}${few}`);
       assert.deepEqual(
         fields.map((f) => [schema, name, f.name, f.dataTypeID]),
         declared.filter(([s, n]) => s === schema && n === name),

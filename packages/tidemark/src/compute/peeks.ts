@@ -86,12 +86,14 @@ export class WorkerPeeks {
         type: target.kind === 'index' ? 'index' : 'persist',
         time: timestamp,
       }) ?? (() => undefined);
+    const wanted = wantedRows(command);
     const read = new SnapshotRead({
       asOf: timestamp,
       evaluate: compileMfp(command.mfp, this.#o.evalContext),
       kinds: command.desc.columns.map((c) => kindOf(c.type)),
       objectId: target.id,
       maxResultSize: this.#o.maxResultSize(),
+      ...(wanted !== null && { wanted }),
     });
     const source =
       traces === undefined ? this.#shardFeed(command, read) : this.#indexFeed(command, read, traces);
@@ -196,7 +198,7 @@ export class WorkerPeeks {
     const result = p.read.result;
     if (result.kind === 'error') return this.#end(uuid, this.#error(uuid, result));
     const { finishing, desc } = p.command;
-    const wanted = finishing.limit === null ? null : finishing.limit + finishing.offset;
+    const wanted = wantedRows(p.command);
     const rows = orderAndCut(
       result.batch,
       desc.columns.map((c) => c.type),
@@ -256,6 +258,10 @@ export class WorkerPeeks {
     this.#pending.clear();
   }
 }
+
+/** What of the rows of one worker can be among the answer; null: all. */
+const wantedRows = ({ finishing }: PeekCommand): number | null =>
+  finishing.limit === null ? null : finishing.limit + finishing.offset;
 
 /** Rows with buffers of their own. */
 function part(rows: Batch, from: number, to: number): Batch {

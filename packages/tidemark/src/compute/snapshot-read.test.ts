@@ -38,6 +38,7 @@ function read(
   oks: readonly (readonly Update[])[],
   errs: readonly Update[] = [],
   maxResultSize = 1e9,
+  wanted?: number,
 ): ReadResult {
   const r = new SnapshotRead({
     asOf: 5,
@@ -45,12 +46,20 @@ function read(
     kinds: KINDS,
     objectId: 'u7',
     maxResultSize,
+    ...(wanted !== undefined && { wanted }),
   });
   for (const batch of oks) r.oks(ints(batch));
   r.errs(errors(errs));
   while (!r.finish(new Fuel(10)));
   return r.result;
 }
+
+test('copies that the limit cuts do not count towards the size of the result', () => {
+  const billion = [[[7, 1, 1e9]]] as const;
+  assert.equal(read(billion, [], 1e6).kind, 'error');
+  assert.equal(read(billion, [], 1e6, 10).kind, 'rows');
+  assert.equal(read(billion, [], 1e6, 1e7).kind, 'error');
+});
 
 test('the rows are the sums up to the as-of, whatever batches they came in', () => {
   const update = fc.tuple(fc.nat(6), fc.nat(9), fc.constantFrom(-1, 1, 2));

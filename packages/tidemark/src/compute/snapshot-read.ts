@@ -28,6 +28,8 @@ export interface SnapshotReadOptions {
   /** Names the collection in errors. */
   readonly objectId: string;
   readonly maxResultSize: number;
+  /** More copies of a row than this are cut from the answer; undefined: none are. */
+  readonly wanted?: number;
 }
 
 export class SnapshotRead {
@@ -89,11 +91,12 @@ export class SnapshotRead {
   }
 
   #accept(rows: Batch): void {
+    const { wanted = Number.POSITIVE_INFINITY } = this.#o;
     let copies = 0;
     for (let i = 0; i < rows.length; i++) {
       const d = diffAt(rows, i);
       if (d < 0) return this.#negative();
-      copies += d;
+      copies += Math.min(d, wanted);
     }
     // On multiplicities, before anything is expanded: one row can stand for a billion.
     let bytes = 0;
