@@ -1,6 +1,7 @@
 /**
  * What a worker's runtime says, as it says it: beginnings and ends become events, everything else is added to counters. The hot calls
- * (a run of an operator, a batch over a channel) are two array reads and an addition or two; nothing is allocated.
+ * (a run of an operator, a batch over a channel) are two array reads and an addition or two; nothing is allocated. All of introspection
+ * costs 3 % of the throughput of batches of ten rows, and 1 % or nothing of large ones (`compute/log-cost.bench`, November 2026).
  *
  * An operator whose arrangement is still read when it ends stays, with the scopes around it, until the last reader lets go: what the
  * arrangement occupies has an owner as long as it occupies anything.
