@@ -99,7 +99,12 @@ export class Demux {
         return this.#peekRetired(ns, a);
       case 'dataflow':
         return this.#dataflow(a, b);
+      default:
+        return this.#ofOwner(kind, ns, a, b, c);
     }
+  }
+
+  #ofOwner(kind: EventKind, ns: number, a: number, b: number, c: number): void {
     const { of, unknown } = EVENTS[kind];
     const owner = of === 'dataflow' ? this.#dataflows.get(a) : this.#exports.get(a);
     if (owner === undefined) {

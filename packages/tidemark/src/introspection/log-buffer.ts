@@ -16,7 +16,7 @@ const MAX_NUMBERS = 6;
 const STRIDE = MAX_NUMBERS + 2;
 
 /** What the numbers in text columns stand for. */
-export const WORDS: Partial<Record<LogName, readonly string[]>> = {
+const WORDS: Partial<Record<LogName, readonly string[]>> = {
   mz_peek_durations_histogram_raw: ['index', 'persist'],
   mz_dataflow_operator_reachability_raw: ['source', 'target'],
 };
