@@ -140,8 +140,11 @@ test('workers that are lost end the connection; the next client finds others', a
   const c = await connect();
   lives[0]!.onLost('an assertion');
   assert.match(c.ended!, /workers were lost: an assertion/);
-  assert.equal((await connect()).ended, null);
+  const next = await connect();
+  assert.equal(next.ended, null);
   assert.equal(lives.length, 2);
+  lives[1]!.onLost('oom');
+  assert.equal(next.ended, 'oom');
 });
 
 test('a client that is dropped takes all state with it; one that is not served does not', async () => {

@@ -7,6 +7,7 @@
  * configured otherwise. What workers said before they saw a client's hello is not for that client.
  */
 import type { Logger } from '../base/clock.ts';
+import { OOM } from '../compute/memory-budget.ts';
 import {
   type Command,
   PROTOCOL_VERSION,
@@ -63,7 +64,8 @@ export class ReplicaHost {
     connection.onLost = (reason) => {
       if (this.#life !== life) return;
       this.#life = null;
-      this.#dismiss(`the replica's workers were lost: ${reason}`);
+      // The environment knows this word.
+      this.#dismiss(reason === OOM ? OOM : `the replica's workers were lost: ${reason}`);
     };
     return life;
   }
