@@ -140,3 +140,23 @@ test('with introspection off every index is there, complete and empty at once', 
     assert.match(await explained(t, `SELECT * FROM mz_introspection.${v.name}`), /_primary_idx/);
   await t.close();
 });
+
+test('after everything is dropped the indexed views are as empty as they were', async () => {
+  const t = await openTest({ workers: 2 });
+  const contents = async (): Promise<readonly unknown[]> => {
+    const out: unknown[] = [];
+    for (const v of INDEXED) out.push(await t.query(`SELECT * FROM mz_introspection.${v.name}`));
+    return out;
+  };
+  await t.advance(3000);
+  const before = await contents();
+  await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2); CREATE INDEX i ON t (a)');
+  await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a, count(*) AS n FROM t GROUP BY a');
+  await t.advance(3000);
+  assert.notDeepEqual(await contents(), before);
+  await t.exec('DROP MATERIALIZED VIEW v; DROP TABLE t CASCADE');
+  await t.advance(3000);
+  assert.deepEqual(await contents(), before);
+  await t.assertNothingLeft();
+  await t.close();
+});
