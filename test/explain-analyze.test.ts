@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTest, type TestEnvironment, type TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
+import { openWireDatabase } from './support/wire-database.ts';
 
 const OBJECTS = `
   CREATE TABLE t (a int, b int);
@@ -96,4 +97,27 @@ test('AS SQL is the query that answers, and another cluster cannot', async () =>
     message: '"last_by_b" is maintained by cluster "quickstart", which alone can tell about it',
   });
   await t.close();
+});
+
+test('a client gets rows with names and types', async () => {
+  const db = await openWireDatabase();
+  try {
+    const c = await db.client();
+    await c.query("CREATE CLUSTER quick (SIZE '1', INTROSPECTION INTERVAL '20ms')");
+    await c.query('SET cluster = quick');
+    await c.query('CREATE TABLE t (a int)');
+    await c.query('INSERT INTO t SELECT generate_series(1, 100)');
+    await c.query('CREATE INDEX i ON t (a)');
+    const ask = () => c.query('EXPLAIN ANALYZE MEMORY, CPU, HYDRATION FOR INDEX i');
+    let answer = await ask();
+    while (answer.rows[0]?.hydrated !== '1 of 1' || answer.rows[0].records !== '100') answer = await ask();
+    assert.deepEqual(
+      answer.fields.map((f) => f.name),
+      ['operator', 'records', 'bytes', 'elapsed', 'hydrated'],
+    );
+    assert.equal(answer.rows.length, 1);
+    assert.equal(answer.rows[0].operator, 'Index i');
+  } finally {
+    await db.close();
+  }
 });
