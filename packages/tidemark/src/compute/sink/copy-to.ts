@@ -87,14 +87,17 @@ class Copier implements OperatorLogic {
     if (!absorbed) this.#ctx.reactivate();
     else if (isOwner && !this.#begun && Math.min(oks.frontier, errs.frontier) > this.#asOf) {
       this.#begun = true;
-      this.#write()
-        .catch((error: unknown): Result => ({ kind: 'error', ...hostError(error) }))
-        .then((result) => {
-          if (this.#ended) return;
-          this.#p.answer(result);
-          this.#writing.dispose();
-        });
+      void this.#answer();
     }
+  }
+
+  async #answer(): Promise<void> {
+    const result = await this.#write().catch(
+      (error: unknown): Result => ({ kind: 'error', ...hostError(error) }),
+    );
+    if (this.#ended) return;
+    this.#p.answer(result);
+    this.#writing.dispose();
   }
 
   async #write(): Promise<Result> {
