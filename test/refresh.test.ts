@@ -39,10 +39,10 @@ for (const workers of [1, 2, 4])
     await t.close();
   });
 
-test('a first refresh that is an hour away: computed and written at once, and a read waits for it', async () => {
+test('a first refresh that is far away: computed and written at once, and a read waits for it', async () => {
   const t = await openTest({ workers: 2 });
   await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
-  await t.exec(`CREATE MATERIALIZED VIEW mv WITH (REFRESH AT now() + interval '1 hour') AS SELECT a FROM t`);
+  await t.exec(`CREATE MATERIALIZED VIEW mv WITH (REFRESH AT now() + interval '3 minutes') AS SELECT a FROM t`);
   await t.advance(3000);
   assert.deepEqual(await events(t, 'mv'), ['hydrated', 'installed', 'started', 'written']);
   const [first] = await refreshes(t, 'mv');
@@ -51,7 +51,7 @@ test('a first refresh that is an hour away: computed and written at once, and a 
   const early = t.start(`SET statement_timeout = '2s'; SELECT a FROM mv`);
   await assert.rejects(early.result(), /statement timeout/);
   await t.exec('INSERT INTO t VALUES (2)');
-  for (let minute = 0; minute < 59; minute++) await t.advance(60_000);
+  await t.advance(150_000);
   assert.equal(read.isDone, false);
   await t.advance(60_000);
   assert.equal(read.isDone, true);
