@@ -42,7 +42,9 @@ for (const workers of [1, 2, 4])
 test('a first refresh that is far away: computed and written at once, and a read waits for it', async () => {
   const t = await openTest({ workers: 2 });
   await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
-  await t.exec(`CREATE MATERIALIZED VIEW mv WITH (REFRESH AT now() + interval '3 minutes') AS SELECT a FROM t`);
+  await t.exec(
+    `CREATE MATERIALIZED VIEW mv WITH (REFRESH AT now() + interval '3 minutes') AS SELECT a FROM t`,
+  );
   await t.advance(3000);
   assert.deepEqual(await events(t, 'mv'), ['hydrated', 'installed', 'started', 'written']);
   const [first] = await refreshes(t, 'mv');
