@@ -75,7 +75,7 @@ suite('the package', () => {
   after(() => rmSync(folder, { recursive: true }));
 
   test('holds what was built and the documents, and neither sources nor tests', () => {
-    for (const path of ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts']) {
+    for (const path of ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/testkit/index.js']) {
       assert.ok(files.includes(path), `${path} is missing`);
     }
     const odd = files.filter((path) => !/^(dist\/.*\.(js|d\.ts)|[A-Z]+(\.md)?|package\.json)$/.test(path));
@@ -119,8 +119,39 @@ await second.close();
     assert.equal(output, '42\n42\n');
   });
 
+  test('has a test kit: a stall, a crash and a skewed clock', async () => {
+    const script = `import { openTest } from 'tidemark/testkit';
+const t = await openTest({ seed: 7, workers: 2, skewMs: [0, 60_000] });
+await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (40), (2)');
+const release = t.holdReads('t');
+await t.exec('CREATE MATERIALIZED VIEW v AS SELECT sum(a)::int AS s FROM t');
+await t.advance(1000);
+console.log((await t.query('SELECT reason FROM mz_internal.mz_hydration_blockers')).rows[0].reason);
+t.crashAt({ object: 'v', stage: 'hydrated' });
+release();
+await t.until(() => t.crashesToCome === 0, 'the replica dies');
+await t.connected();
+console.log((await t.query('SELECT s FROM v')).rows[0].s);
+await t.advance(65_000);
+const { rows } = await t.query(\`SELECT max(occurred_at) - min(occurred_at) > INTERVAL '1 minute' AS off
+  FROM mz_introspection.mz_compute_lifecycle_events_per_worker
+  WHERE export_id = '\${t.id('v')}' AND event = 'hydrated'\`);
+console.log(rows[0].off);
+await t.exec('DROP TABLE t CASCADE');
+await t.assertNothingLeft();
+await t.close();
+`;
+    writeFileSync(join(project, 'testkit.js'), script);
+    const output = await run(['node', '--disable-warning=ExperimentalWarning', 'testkit.js'], project);
+    assert.equal(output, 'computing\n42\ntrue\n');
+  });
+
   test('has types that a strict project takes', async () => {
     const script = `import { type Database, open } from 'tidemark';
+import { openTest, type TestEnvironment } from 'tidemark/testkit';
+export const t: Promise<TestEnvironment> = openTest({ skewMs: [0, 300] });
+// @ts-expect-error: no stage of a life
+export const never = t.then((opened) => opened.crashAt({ stage: 'bored' }));
 export const db: Promise<Database> = open({ memory: true });
 // @ts-expect-error: a number is no statement
 export const wrong = db.then((opened) => opened.exec(1));

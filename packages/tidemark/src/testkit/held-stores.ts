@@ -14,6 +14,8 @@ class Gates {
     { readonly open: Promise<void>; readonly release: () => void; letThrough: number }
   >();
 
+  readonly #slow = new Map<string, (f: () => void) => void>();
+
   hold(prefix: string, letThrough = 0): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     const gate = { open: promise, release: resolve, letThrough };
@@ -24,7 +26,14 @@ class Gates {
     };
   }
 
+  /** `wait` runs what it is given after the time that an operation takes. */
+  slow(prefix: string, wait: (f: () => void) => void): () => void {
+    this.#slow.set(prefix, wait);
+    return () => void this.#slow.delete(prefix);
+  }
+
   async pass(key: string): Promise<void> {
+    for (const [prefix, wait] of [...this.#slow]) if (key.startsWith(prefix)) await new Promise<void>(wait);
     for (const [prefix, gate] of [...this.#held])
       if (key.startsWith(prefix) && gate.letThrough-- <= 0) await gate.open;
   }
@@ -36,6 +45,11 @@ export class HeldConsensus extends MemoryConsensus implements Consensus {
   /** Writes to keys that begin so wait until the returned function is called. */
   hold(prefix: string): () => void {
     return this.#gates.hold(prefix);
+  }
+
+  /** Writes to keys that begin so take that long, until the returned function is called. */
+  slow(prefix: string, wait: (f: () => void) => void): () => void {
+    return this.#gates.slow(prefix, wait);
   }
 
   override async compareAndSet(ops: readonly CasOp[], mode: CasMode): Promise<CasResult[]> {

@@ -5,6 +5,8 @@ export interface Observer {
   readonly note: (what: string) => void;
   /** What the replica gets instead of a command; null: nothing. */
   readonly onCommand: (command: Command) => Command | null;
+  /** The environment has heard it. */
+  readonly onHeard: (response: Response) => void;
 }
 
 export function observed(replica: ReplicaConnection, o: Observer): ReplicaConnection {
@@ -29,6 +31,7 @@ export function observed(replica: ReplicaConnection, o: Observer): ReplicaConnec
   replica.onResponse = (r) => {
     note('->', r);
     connection.onResponse(r);
+    o.onHeard(r);
   };
   replica.onLost = (reason) => connection.onLost(reason);
   return connection;

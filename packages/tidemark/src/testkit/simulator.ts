@@ -14,38 +14,28 @@ import { startEnvironment } from '../adapter/boot.ts';
 import { DURABLE_BUILTIN_SHARDS } from '../adapter/builtin-tables.ts';
 import type { Environment } from '../adapter/environment.ts';
 import { type LeaderStatus, leaderStatus, promote } from '../adapter/promotion.ts';
-import { whole } from '../adapter/results.ts';
 import { Session } from '../adapter/session.ts';
 import { AssertionError, assert } from '../base/assert.ts';
 import { silentLogger, type Timers } from '../base/clock.ts';
 import { type SqlError, unsupported } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import { CATALOG_SHARD } from '../catalog/durable-catalog.ts';
-import type { Command, ReplicaConnection } from '../compute/protocol.ts';
+import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { InProcessReplica } from '../host/in-process-replica.ts';
 import type { StoreSet } from '../host/shard-access.ts';
 import { MemoryBlob } from '../persist/blob.ts';
 import { MemoryConsensus } from '../persist/consensus.ts';
 import { consensusKey } from '../persist/log.ts';
 import { Shards } from '../persist/shards.ts';
-import { expandedRows } from '../repr/rows.ts';
-import type { Datum } from '../repr/types.ts';
 import { observed } from './observed-connection.ts';
 import { OutlivingReplicas, ProcessTimers } from './outliving-replicas.ts';
 import type { SeededRandom } from './random.ts';
 import { Door, SharedData } from './shared-data.ts';
-import type { TestOptions } from './test-options.ts';
+import { runStatements, type Started, type TestRow } from './statements.ts';
+import type { CrashPoint, TestOptions } from './test-options.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-export type TestRow = Readonly<Record<string, Datum>>;
-
-/** A statement under way. */
-export interface Started {
-  readonly isDone: boolean;
-  /** Waits for it, letting time pass. */
-  result(): Promise<readonly TestRow[]>;
-  cancel(): void;
-}
+export type { Started, TestRow } from './statements.ts';
 
 interface Connected {
   readonly replica: InProcessReplica;
@@ -81,6 +71,7 @@ export class TestEnvironment {
   readonly #lives = new Map<ReplicaId, number>();
   readonly #memoryLimits = new Map<ReplicaId, number | undefined>();
   readonly #stalled = new Set<string>();
+  readonly #armed = new Set<CrashPoint>();
   #session!: Session;
   #stores!: StoreSet;
   #sessions = 0;
@@ -255,6 +246,7 @@ export class TestEnvironment {
     return observed(replica, {
       note: (what) => this.trace.push(`${this.time.nowMs()} ${replicaId} ${what}`),
       onCommand: this.#o.onCommand ?? ((command) => command),
+      onHeard: (response) => this.#crashIfArmed(replicaId, response),
     });
   }
 
@@ -305,7 +297,7 @@ export class TestEnvironment {
 
   /** Runs statements one after another in the session; gives the last one's rows. */
   exec(sql: string): Promise<readonly TestRow[]> {
-    return this.settle(this.#execute(this.#session, sql));
+    return this.settle(runStatements(this.env, this.#session, sql));
   }
 
   query(sql: string): Promise<readonly TestRow[]> {
@@ -315,7 +307,7 @@ export class TestEnvironment {
   /** Leaves statements under way, in a session of their own unless one is given. */
   start(sql: string, session: Session = this.session()): Started {
     let done = false;
-    const promise = this.#execute(session, sql).finally(() => {
+    const promise = runStatements(this.env, session, sql).finally(() => {
       done = true;
     });
     promise.catch(() => undefined);
@@ -326,30 +318,6 @@ export class TestEnvironment {
       result: () => this.settle(promise),
       cancel: () => session.cancel(),
     };
-  }
-
-  async #execute(session: Session, sql: string): Promise<readonly TestRow[]> {
-    let rows: readonly TestRow[] = [];
-    for (const { statement } of this.env.plans.parse(sql)) {
-      try {
-        const r = await whole(await session.execute(statement));
-        if (r.kind === 'command') rows = [];
-        else {
-          const { columns } = r.desc;
-          rows = Array.from(
-            expandedRows(
-              columns.map((c) => c.type),
-              r.rows,
-            ),
-            (row) => Object.fromEntries(row.map((d, i) => [columns[i]!.name, d])),
-          );
-        }
-      } catch (error) {
-        session.fail();
-        throw error;
-      }
-    }
-    return rows;
   }
 
   /** The error that a statement ends with. */
@@ -377,6 +345,11 @@ export class TestEnvironment {
   /** Nothing is written to the object's shard until the returned function is called. */
   holdAppends(name: string): () => void {
     return this.#data.consensus.hold(consensusKey(this.#shardOf(name)));
+  }
+
+  /** Each write to the object's shard takes so long, until the returned function is called. */
+  slowAppends(name: string, ms: number): () => void {
+    return this.#data.consensus.slow(consensusKey(this.#shardOf(name)), (f) => this.time.after(ms, f));
   }
 
   /** Nothing is read from the object's shard, but for as many parts as are let through, until the returned function is called. */
@@ -419,6 +392,31 @@ export class TestEnvironment {
     const { replica } = this.#replicas.get(id)!;
     await replica.close();
     replica.onLost('crashed by the test');
+  }
+
+  /**
+   * The replica of a cluster that is first to tell that one of its workers reached the stage, with the object of that name if one is
+   * given, dies right after. Once.
+   */
+  crashAt(at: CrashPoint): void {
+    this.#armed.add(at);
+  }
+
+  /** Points that `crashAt` named and nothing has reached. */
+  get armed(): number {
+    return this.#armed.size;
+  }
+
+  #crashIfArmed(replicaId: ReplicaId, r: Response): void {
+    if (r.kind !== 'lifecycle') return;
+    for (const at of this.#armed) {
+      if (at.stage !== r.stage || !r.id.startsWith('u')) continue;
+      const { replicas } = this.env.catalog.cluster(at.cluster ?? 'quickstart') ?? { replicas: [] };
+      if (!replicas.some(({ id }) => id === replicaId)) continue;
+      if (at.object !== undefined && this.env.catalog.item(r.id)?.name.item !== at.object) continue;
+      this.#armed.delete(at);
+      return void this.crash(undefined, replicaId);
+    }
   }
 
   /** The connection to a replica that outlives it is cut. The environment connects again after a pause. */
