@@ -5,7 +5,7 @@
 import { SqlError } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import type { RelationItem } from '../catalog/catalog-reader.ts';
-import { decodeEvalError, sqlErrorOf } from '../expr/eval-error.ts';
+import { rowErrorAt, sqlErrorOf } from '../expr/eval-error.ts';
 import type { EvalContext } from '../expr/functions.ts';
 import { compileMfp } from '../expr/mfp.ts';
 import { negated } from '../operators/negate.ts';
@@ -101,9 +101,6 @@ function evaluate(r: ReturningPlan, rows: Batch, context: EvalContext): Batch {
   const arity = rows.columns.length;
   const project = r.exprs.map((_, i) => arity + i);
   const { oks, errs } = compileMfp({ inputArity: arity, map: r.exprs, filter: [], project }, context)(rows);
-  if (errs !== null) {
-    const c = errs.columns[0]!;
-    throw sqlErrorOf(decodeEvalError(c.values as Uint8Array, c.offsets[0]!, c.offsets[1]!));
-  }
+  if (errs !== null) throw sqlErrorOf(rowErrorAt(errs, 0));
   return oks ?? { ...rows, length: 0, columns: [] };
 }

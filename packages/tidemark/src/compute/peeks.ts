@@ -5,6 +5,7 @@
 
 import type { EvalContext } from '../expr/functions.ts';
 import { compileMfp } from '../expr/mfp.ts';
+import type { RowError } from '../expr/scalar.ts';
 import type { ComputeLog } from '../introspection/compute-log.ts';
 import { type Batch, gatherBatch, sliceBatch } from '../repr/batch.ts';
 import { kindOf } from '../repr/types.ts';
@@ -214,16 +215,8 @@ export class WorkerPeeks {
     return { kind: 'peekResponse', worker: this.#o.worker, uuid, result: { kind: 'rows', batch, more } };
   }
 
-  #error(uuid: string, e: { code: string; message: string; detail?: string; hint?: string }): PeekResponse {
-    const { code, message, detail, hint } = e;
-    const result = {
-      kind: 'error' as const,
-      code,
-      message,
-      ...(detail && { detail }),
-      ...(hint && { hint }),
-    };
-    return { kind: 'peekResponse', worker: this.#o.worker, uuid, result };
+  #error(uuid: string, error: RowError): PeekResponse {
+    return { kind: 'peekResponse', worker: this.#o.worker, uuid, result: { kind: 'error', ...error } };
   }
 
   #end(uuid: string, response: PeekResponse): void {

@@ -6,7 +6,7 @@
  * Every command goes to every worker of the replica; responses come from each worker and carry its index.
  */
 import type { GlobalId } from '../base/ids.ts';
-import type { Mfp } from '../expr/scalar.ts';
+import type { Mfp, RowError } from '../expr/scalar.ts';
 import type { InstallReason, LifecycleStage, StartReason } from '../introspection/lifecycle.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { Lir, RowSetFinishing } from '../plan/lir.ts';
@@ -170,6 +170,9 @@ export function batchOfResponse(r: Response): Batch | null {
   return r.result.kind === 'rows' ? r.result.batch : null;
 }
 
+/** What ends a peek, a subscribe or a copy: the error of a row, or of the host. */
+export type ErrorResult = { readonly kind: 'error' } & RowError;
+
 export interface FrontiersResponse {
   readonly kind: 'frontiers';
   readonly worker: number;
@@ -238,13 +241,7 @@ export interface PeekResponse {
    */
   readonly result:
     | { readonly kind: 'rows'; readonly batch: Batch; readonly more: boolean }
-    | {
-        readonly kind: 'error';
-        readonly code: string;
-        readonly message: string;
-        readonly detail?: string;
-        readonly hint?: string;
-      }
+    | ErrorResult
     | { readonly kind: 'canceled' };
 }
 
@@ -261,13 +258,7 @@ export interface SubscribeResponse {
   /** Rows may come in several parts with the same bounds, `more` on all but the last; null: none. */
   readonly result:
     | { readonly kind: 'rows'; readonly batch: Batch | null; readonly more: boolean }
-    | {
-        readonly kind: 'error';
-        readonly code: string;
-        readonly message: string;
-        readonly detail?: string;
-        readonly hint?: string;
-      }
+    | ErrorResult
     | { readonly kind: 'dropped' };
 }
 
@@ -278,13 +269,7 @@ export interface CopyToResponse {
   readonly id: GlobalId;
   readonly result:
     | { readonly kind: 'rows'; readonly rows: number }
-    | {
-        readonly kind: 'error';
-        readonly code: string;
-        readonly message: string;
-        readonly detail?: string;
-        readonly hint?: string;
-      }
+    | ErrorResult
     | { readonly kind: 'dropped' };
 }
 

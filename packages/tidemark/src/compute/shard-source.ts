@@ -14,6 +14,8 @@ import { broadcast, toWorker } from '../dataflow/channel.ts';
 import type { Gate } from '../dataflow/gate.ts';
 import type { OperatorContext, OperatorLogic } from '../dataflow/operator.ts';
 import type { InputPort, OutputPort, Stream } from '../dataflow/ports.ts';
+import { evalErrorOf } from '../expr/eval-error.ts';
+import type { RowError } from '../expr/scalar.ts';
 import { exchangeRows } from '../operators/exchange.ts';
 import { probe } from '../operators/probe.ts';
 import { type InputHandle, source } from '../operators/source.ts';
@@ -255,8 +257,8 @@ class Reader implements OperatorLogic {
 }
 
 /** A host error as users see it. */
-export function hostError(error: unknown): { readonly code: string; readonly message: string } {
-  if (error instanceof SqlError) return { code: error.code, message: error.message };
+export function hostError(error: unknown): RowError {
+  if (error instanceof SqlError) return evalErrorOf(error);
   return { code: 'internal_error', message: error instanceof Error ? error.message : String(error) };
 }
 

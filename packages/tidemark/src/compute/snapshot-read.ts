@@ -6,19 +6,18 @@
  * names the collection: a wrong number must not look like data.
  */
 
-import { decodeEvalError } from '../expr/eval-error.ts';
+import { rowErrorAt } from '../expr/eval-error.ts';
 import type { MfpEvaluator } from '../expr/mfp.ts';
-import type { EvalError as RowError } from '../expr/scalar.ts';
+import type { RowError } from '../expr/scalar.ts';
 import { type Batch, concatBatches, diffAt, emptyBatch, gatherBatch, timeAt } from '../repr/batch.ts';
 import { columnBytes } from '../repr/column.ts';
 import type { Kind } from '../repr/types.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 import type { Fuel } from '../trace/fuel.ts';
 import { Correction } from './correction.ts';
+import type { ErrorResult } from './protocol.ts';
 
-export type ReadResult =
-  | { readonly kind: 'rows'; readonly batch: Batch }
-  | ({ readonly kind: 'error' } & RowError);
+export type ReadResult = { readonly kind: 'rows'; readonly batch: Batch } | ErrorResult;
 
 export interface SnapshotReadOptions {
   readonly asOf: Timestamp;
@@ -75,10 +74,8 @@ export class SnapshotRead {
     for (let b = 0; b < this.#errors.buckets; b++) {
       const errs = this.#errors.before(b, 0, Number.POSITIVE_INFINITY);
       for (let i = 0; i < (errs?.length ?? 0); i++) {
-        const c = errs!.columns[0]!;
-        if (diffAt(errs!, i) > 0) {
-          this.#failed ??= decodeEvalError(c.values as Uint8Array, c.offsets[i]!, c.offsets[i + 1]!);
-        } else this.#negative();
+        if (diffAt(errs!, i) > 0) this.#failed ??= rowErrorAt(errs!, i);
+        else this.#negative();
       }
     }
   }

@@ -1,8 +1,9 @@
 /** COPY … TO a file under way: each is written by one replica, and ends once: with its rows, an error, or because it is given up. */
 import { assert } from '../base/assert.ts';
-import { type ErrorCode, SQLSTATE, SqlError } from '../base/error.ts';
+import { SqlError } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import type { CopyToResponse } from '../compute/protocol.ts';
+import { sqlErrorOf } from '../expr/eval-error.ts';
 
 interface Copy {
   readonly replicaId: ReplicaId;
@@ -31,10 +32,8 @@ export class Copies {
   receive(r: CopyToResponse): void {
     const { result } = r;
     if (result.kind === 'rows') this.#open.get(r.id)?.answer.resolve(result.rows);
-    else if (result.kind === 'error') {
-      const code = Object.hasOwn(SQLSTATE, result.code) ? (result.code as ErrorCode) : 'internal_error';
-      this.fail(r.id, new SqlError(code, result.message, { detail: result.detail, hint: result.hint }));
-    } else this.fail(r.id, new SqlError('query_canceled', 'the COPY was ended'));
+    else if (result.kind === 'error') this.fail(r.id, sqlErrorOf(result));
+    else this.fail(r.id, new SqlError('query_canceled', 'the COPY was ended'));
   }
 
   fail(id: GlobalId, error: SqlError): void {

@@ -4,10 +4,11 @@
  * the present from the command history. It does no I/O: commands go out through connections, time comes in.
  */
 import { assert } from '../base/assert.ts';
-import { type ErrorCode, SqlError } from '../base/error.ts';
+import { SqlError } from '../base/error.ts';
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { Command, DataflowDescription, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { PROTOCOL_VERSION } from '../compute/protocol.ts';
+import { sqlErrorOf } from '../expr/eval-error.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { Batch } from '../repr/batch.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
@@ -261,7 +262,7 @@ export class ComputeInstance {
     if (this.#scheduler.readsDropped(c)) return this.#fail(c, inputDropped());
     // A sealed output is complete whatever becomes of its dataflow; and another worker may have said it.
     if (this.#compaction.isSealed(c) || replica.failures.has(id)) return;
-    const error = new SqlError(e.code as ErrorCode, e.message);
+    const error = sqlErrorOf({ code: e.code, message: e.message });
     const down = new Set(this.#failures.add(replica, id, error));
     this.#reads.leave(replica.id, () => error, down);
     this.#tellReaders();

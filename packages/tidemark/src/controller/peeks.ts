@@ -5,10 +5,11 @@
  */
 
 import { assert } from '../base/assert.ts';
-import { type ErrorCode, SQLSTATE, SqlError } from '../base/error.ts';
+import { SqlError } from '../base/error.ts';
 import type { ReplicaId } from '../base/ids.ts';
 import { orderAndCut, projected } from '../compute/finishing.ts';
 import type { PeekCommand, PeekResponse } from '../compute/protocol.ts';
+import { sqlErrorOf } from '../expr/eval-error.ts';
 import { type Batch, concatBatches, emptyBatch } from '../repr/batch.ts';
 import { kindOf } from '../repr/types.ts';
 
@@ -66,14 +67,11 @@ export class Peeks {
         peek.parts.push(r.result.batch);
         if (r.result.more) return false;
         break;
-      case 'error': {
-        const { code, message, detail, hint } = r.result;
-        assert(code in SQLSTATE, `a peek's error has a known code: ${code}`);
+      case 'error':
         // Rows of a collection in error need not add up, and the error may be another worker's.
         if (peek.error === undefined || peek.error.code === 'data_corrupted')
-          peek.error = new SqlError(code as ErrorCode, message, { detail, hint });
+          peek.error = sqlErrorOf(r.result);
         break;
-      }
       case 'canceled':
         peek.error ??= canceled();
         break;

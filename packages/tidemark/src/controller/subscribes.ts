@@ -7,9 +7,10 @@
  * next it keeps at most `backlogBytes`; a reader that falls further behind is told so and the stream ends.
  */
 import { assert } from '../base/assert.ts';
-import { type ErrorCode, SQLSTATE, SqlError } from '../base/error.ts';
+import { SqlError } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import type { DataflowDescription, SubscribeResponse } from '../compute/protocol.ts';
+import { sqlErrorOf } from '../expr/eval-error.ts';
 import { type Batch, gatherBatch } from '../repr/batch.ts';
 import { columnBytes } from '../repr/column.ts';
 import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
@@ -220,7 +221,7 @@ class Subscription implements SubscribeStream {
         if (this.#end !== undefined || result.more) return;
         break;
       case 'error':
-        side.error ??= { at: r.lower, error: errorOf(result) };
+        side.error ??= { at: r.lower, error: sqlErrorOf(result) };
         break;
       case 'dropped':
         return;
@@ -295,11 +296,6 @@ class Subscription implements SubscribeStream {
     }
     this.#notify();
   }
-}
-
-function errorOf(e: Extract<SubscribeResponse['result'], { kind: 'error' }>): SqlError {
-  const { code, message, detail, hint } = e;
-  return new SqlError(code in SQLSTATE ? (code as ErrorCode) : 'internal_error', message, { detail, hint });
 }
 
 function batchBytes(b: Batch): number {

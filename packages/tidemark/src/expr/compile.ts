@@ -16,7 +16,7 @@ import type { EvalContext, FunctionDef, RowErrors, Vec } from './functions.ts';
 import { coalesce, conditional, logical } from './lazy.ts';
 import { evaluate, type Node } from './node.ts';
 import { functionById } from './registry.ts';
-import type { Call, EvalError as RowError, ScalarExpr } from './scalar.ts';
+import type { Call, RowError, ScalarExpr } from './scalar.ts';
 import { argumentErrors, type Bitmap, commonValidity, constantVec, vec, withValidity } from './vec.ts';
 
 /** Compiles expressions over the columns of one input into one graph. */

@@ -3,8 +3,9 @@
  * so that a retraction finds what it retracts. Layout: code, message, detail, hint as UTF-8, separated by 0 bytes.
  */
 import { type ErrorCode, SQLSTATE, SqlError } from '../base/error.ts';
+import type { Batch } from '../repr/batch.ts';
 import { decodeUtf8, encodeUtf8 } from '../repr/text.ts';
-import type { EvalError as RowError } from './scalar.ts';
+import type { RowError } from './scalar.ts';
 
 /** SQL text holds no zero byte, but a message may quote a bytea or a client's parameter. */
 const clean = (s: string): string => s.replaceAll('\0', '\\0');
@@ -21,6 +22,12 @@ export function decodeEvalError(bytes: Uint8Array, from = 0, to = bytes.length):
     ...(detail && { detail }),
     ...(hint && { hint }),
   };
+}
+
+/** The error in a row of an errs batch. */
+export function rowErrorAt(errs: Batch, row: number): RowError {
+  const { values, offsets } = errs.columns[0]!;
+  return decodeEvalError(values as Uint8Array, offsets[row]!, offsets[row + 1]!);
 }
 
 export function evalErrorOf(e: SqlError): RowError {

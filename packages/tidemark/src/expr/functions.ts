@@ -8,7 +8,7 @@
  */
 import type { Column } from '../repr/column.ts';
 import type { Datum, SqlType, TypeName } from '../repr/types.ts';
-import type { EvalError as RowError, ScalarExpr } from './scalar.ts';
+import type { RowError, ScalarExpr } from './scalar.ts';
 
 /**
  * An argument type or a family of them.

@@ -13,7 +13,7 @@ import { columnsOf } from './expr-tree.ts';
 import { Frame } from './frame.ts';
 import type { EvalContext, RowErrors } from './functions.ts';
 import { evaluate, type Node } from './node.ts';
-import type { Mfp, EvalError as RowError, ScalarExpr } from './scalar.ts';
+import type { Mfp, RowError, ScalarExpr } from './scalar.ts';
 import { isIdentity } from './scalar.ts';
 import { spread } from './vec.ts';
 

@@ -46,12 +46,12 @@ export interface Special {
 /** Always the given error; what constant folding of `1 / 0` leaves behind. */
 export interface ErrorExpr {
   readonly kind: 'error';
-  readonly error: EvalError;
+  readonly error: RowError;
   readonly type: SqlType;
 }
 
 /** The error of evaluating one row: data, not an exception. It goes to `errs` and goes away with the row. */
-export interface EvalError {
+export interface RowError {
   /** A key of SQLSTATE. */
   readonly code: string;
   readonly message: string;

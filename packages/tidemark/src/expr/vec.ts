@@ -13,7 +13,7 @@ import {
   zeroValues,
 } from '../repr/column.ts';
 import type { RowErrors, Vec } from './functions.ts';
-import type { EvalError as RowError } from './scalar.ts';
+import type { RowError } from './scalar.ts';
 
 export type Bitmap = Uint8Array<ArrayBuffer>;
 

@@ -4,7 +4,7 @@
  * `freeColumns` is the whole notion of correlation.
  */
 import type { GlobalId } from '../base/ids.ts';
-import type { EvalError } from '../expr/scalar.ts';
+import type { RowError } from '../expr/scalar.ts';
 import type { Datum, SqlType } from '../repr/types.ts';
 
 export type ColumnId = number;
@@ -26,7 +26,7 @@ export type HExpr =
       readonly args: readonly HExpr[];
       readonly type: SqlType;
     }
-  | { readonly kind: 'error'; readonly error: EvalError; readonly type: SqlType }
+  | { readonly kind: 'error'; readonly error: RowError; readonly type: SqlType }
   /** The one column of the one row; NULL for none, an error for more. */
   | { readonly kind: 'scalarQuery'; readonly rel: HRel; readonly type: SqlType }
   | { readonly kind: 'existsQuery'; readonly rel: HRel; readonly type: SqlType }

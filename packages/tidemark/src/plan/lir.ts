@@ -7,7 +7,7 @@
  * `Join`, `Reduce`; it chooses nothing else.
  */
 import type { GlobalId } from '../base/ids.ts';
-import type { AggregateExpr, EvalError, Mfp, OrderKey, ScalarExpr } from '../expr/scalar.ts';
+import type { AggregateExpr, Mfp, OrderKey, RowError, ScalarExpr } from '../expr/scalar.ts';
 import type { Row, SqlType } from '../repr/types.ts';
 
 export type LirId = number;
@@ -35,7 +35,7 @@ export type Lir =
 
 export interface LirConstant extends NodeBase {
   readonly op: 'Constant';
-  readonly rows: readonly { readonly row: Row; readonly diff: number }[] | { readonly error: EvalError };
+  readonly rows: readonly { readonly row: Row; readonly diff: number }[] | { readonly error: RowError };
 }
 
 /**

@@ -2,7 +2,7 @@
 import { canonFunctionId } from '../expr/functions/casts.ts';
 import { aggregatesByName, functionsByName } from '../expr/registry.ts';
 import { resolveFunction } from '../expr/resolve.ts';
-import type { EvalError, ScalarExpr } from '../expr/scalar.ts';
+import type { RowError, ScalarExpr } from '../expr/scalar.ts';
 import { type Datum, needsCanon, type SqlType, type } from '../repr/types.ts';
 import { IS_NULL, NOT } from './scalar-facts.ts';
 
@@ -21,7 +21,7 @@ export const TRUE = literal(true, BOOL);
 export const FALSE = literal(false, BOOL);
 export const nullOf = (t: SqlType): { kind: 'literal'; value: Datum; type: SqlType } => literal(null, t);
 
-export const errorExpr = (error: EvalError, of: SqlType): ScalarExpr => ({ kind: 'error', error, type: of });
+export const errorExpr = (error: RowError, of: SqlType): ScalarExpr => ({ kind: 'error', error, type: of });
 
 interface CallOf<E> {
   kind: 'call';

@@ -9,7 +9,7 @@
 import type { GlobalId } from '../base/ids.ts';
 import { printScalar } from '../expr/expr-tree.ts';
 import { aggregateById } from '../expr/registry.ts';
-import type { AggregateExpr, EvalError, OrderKey, ScalarExpr } from '../expr/scalar.ts';
+import type { AggregateExpr, OrderKey, RowError, ScalarExpr } from '../expr/scalar.ts';
 import { isNullable } from '../expr/simplify.ts';
 import type { Row, SqlType } from '../repr/types.ts';
 import { joinKeys, type Keys, minimalKeys } from './mir-keys.ts';
@@ -26,7 +26,7 @@ export interface Column {
 export interface MirConstant {
   readonly op: 'Constant';
   readonly columns: readonly Column[];
-  readonly rows: readonly { readonly row: Row; readonly diff: number }[] | { readonly error: EvalError };
+  readonly rows: readonly { readonly row: Row; readonly diff: number }[] | { readonly error: RowError };
 }
 export interface MirGet {
   readonly op: 'Get';

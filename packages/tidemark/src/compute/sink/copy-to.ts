@@ -12,7 +12,7 @@ import type { Capability } from '../../dataflow/capability.ts';
 import { toWorker } from '../../dataflow/channel.ts';
 import type { OperatorContext, OperatorLogic } from '../../dataflow/operator.ts';
 import type { InputPort } from '../../dataflow/ports.ts';
-import { decodeEvalError } from '../../expr/eval-error.ts';
+import { rowErrorAt } from '../../expr/eval-error.ts';
 import type { OksErrs } from '../../operators/state/stateful-operator.ts';
 import { type Batch, concatBatches, diffAt, emptyBatch, sliceBatch } from '../../repr/batch.ts';
 import { CopyWriter } from '../../repr/copy-text.ts';
@@ -103,10 +103,8 @@ class Copier implements OperatorLogic {
   async #write(): Promise<Result> {
     const { sink, context } = this.#p;
     for (const failed of this.#due(this.#errs)) {
-      const { values, offsets } = failed.columns[0]!;
       for (let i = 0; i < failed.length; i++)
-        if (diffAt(failed, i) > 0)
-          return { kind: 'error', ...decodeEvalError(values as Uint8Array, offsets[i]!, offsets[i + 1]!) };
+        if (diffAt(failed, i) > 0) return { kind: 'error', ...rowErrorAt(failed, i) };
     }
     const { columns } = sink;
     const writer = new CopyWriter(

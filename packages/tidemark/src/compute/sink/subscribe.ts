@@ -30,7 +30,7 @@ import { type BatchRows, rowsOf } from '../../trace/batch-rows.ts';
 import type { BatcherReport } from '../../trace/batcher.ts';
 import { Batcher } from '../../trace/batcher.ts';
 import { type Fuel, unlimitedFuel } from '../../trace/fuel.ts';
-import type { SubscribeResponse, SubscribeSink } from '../protocol.ts';
+import type { ErrorResult, SubscribeResponse, SubscribeSink } from '../protocol.ts';
 import type { Sink, SinkContext } from './sink.ts';
 
 type Result = SubscribeResponse['result'];
@@ -109,7 +109,7 @@ class Subscriber implements OperatorLogic {
   upper: Frontier = MIN_TIME;
   #sealing: Bounds | undefined;
   #telling: Telling | undefined;
-  #error: Extract<Result, { kind: 'error' }> | undefined;
+  #error: ErrorResult | undefined;
   /** Where the rows of the batch under way end: at the error, or at its upper. */
   #errorAt: Frontier = EMPTY;
 

@@ -12,7 +12,7 @@ import {
 } from '../../repr/column.ts';
 import type { Kind } from '../../repr/types.ts';
 import type { Kernel, KernelCall, Vec } from '../functions.ts';
-import type { EvalError as RowError } from '../scalar.ts';
+import type { RowError } from '../scalar.ts';
 import { bitAt, fixedColumn } from '../vec.ts';
 
 export type Arithmetic = 'add' | 'sub' | 'mul' | 'div' | 'mod';
