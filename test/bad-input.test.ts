@@ -132,6 +132,7 @@ const TYPES_AND_VALUES: readonly Case[] = [
 ];
 
 const OBJECTS: readonly Case[] = [
+  ['show create view mv', '42809', '"mv" is not a view'],
   ['create table t (a int)', '42P07', 'relation "t" already exists'],
   ['create view t as select 1 as a', '42P07', 'relation "t" already exists'],
   ['create index t_a on t (b)', '42P07', 'relation "t_a" already exists'],
@@ -176,6 +177,8 @@ const OBJECTS: readonly Case[] = [
 
 /** Each names what is not there. */
 const UNSUPPORTED: readonly Case[] = [
+  ['show create cluster quickstart', '0A000', 'SHOW CREATE CLUSTER is not supported'],
+  ['show create table mz_internal.mz_hydration_blockers', '0A000'],
   ['copy t from stdin', '0A000', /COPY/],
   ["create cluster x (size 'scale=2,workers=1')", '0A000', /scale/],
   ['alter table t owner to ada', '0A000', /OWNER/],

@@ -65,6 +65,25 @@ test('a first refresh that is far away: computed and written at once, and a read
   await t.close();
 });
 
+test('what a series was before its view was created is no refresh of it, and the next one lies ahead at once', async () => {
+  const t = await openTest({ workers: 1 });
+  await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+  await t.exec(
+    `CREATE MATERIALIZED VIEW mv WITH (REFRESH EVERY '1 day' ALIGNED TO '2000-01-01 00:00:00+00') AS SELECT a FROM t`,
+  );
+  const created = (await t.query('SELECT mz_now() AS now'))[0]!['now'] as number;
+  for (let i = 0; i < 5; i++) {
+    const [row] = await refreshes(t, 'mv');
+    assert.equal(row!['last_completed_refresh'], null);
+    assert.ok((row!['next_refresh'] as number) > created - 1000, 'of a time to come');
+    if (i === 2) await t.restart();
+    else await t.advance(1000);
+  }
+  await t.exec('DROP TABLE t CASCADE');
+  await t.assertNothingLeft();
+  await t.close();
+});
+
 test('a view with a far refresh is not hydrated, and not written, before its rows are computed again', async () => {
   for (const workers of [1, 2, 4]) {
     const t = await openTest({ workers });

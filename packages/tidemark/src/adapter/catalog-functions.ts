@@ -4,6 +4,8 @@
  */
 import { assert } from '../base/assert.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
+import { builtinDocs } from '../catalog/builtins/builtin-docs.ts';
+import { commentsOf } from '../catalog/builtins/builtin-table.ts';
 import { functionNames, functionOids, functionRows } from '../catalog/builtins/engine-rows.ts';
 import { BUILTIN_TABLES } from '../catalog/builtins/tables.ts';
 import type { CatalogItem, NameContext } from '../catalog/catalog-reader.ts';
@@ -66,6 +68,7 @@ function* comments(f: CatalogFacts): Iterable<readonly [string, string]> {
     const item = f.catalog.item(c.objectId as CatalogItem['id']);
     if (item !== undefined && c.column === null) yield [String(item.oid), c.comment];
   }
+  for (const d of builtinDocs()) if (d.doc !== '') yield [String(d.oid), d.doc];
 }
 
 function* columnComments(f: CatalogFacts): Iterable<readonly [string, string]> {
@@ -73,6 +76,8 @@ function* columnComments(f: CatalogFacts): Iterable<readonly [string, string]> {
     const item = f.catalog.item(c.objectId as CatalogItem['id']);
     if (item !== undefined && c.column !== null) yield [`${item.oid}.${c.column}`, c.comment];
   }
+  for (const d of builtinDocs())
+    for (const [column, text] of commentsOf(d)) if (column !== null) yield [`${d.oid}.${column}`, text];
 }
 
 const indexDef = table((f) => items(f, (i) => (i.kind === 'index' ? indexText(f, i) : undefined)));

@@ -8,6 +8,7 @@ import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import { type ClusterId, compareIds, type GlobalId, systemId } from '../base/ids.ts';
 import { BuiltinRows, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
+import { builtinDocs } from '../catalog/builtins/builtin-docs.ts';
 import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import { CatalogState } from '../catalog/catalog-state.ts';
@@ -224,6 +225,7 @@ export class Environment {
     }
     const prepared: PreparedRows[] = [
       this.#rows.prepare('engine', rowsOf('engine', null)),
+      ...builtinDocs().map((d) => this.#rows.prepare(`builtin/${d.id}`, rowsOf('builtin', d))),
       ...(Object.keys(TYPES) as TypeName[]).map((t) => this.#rows.prepare(`type/${t}`, rowsOf('type', t))),
       ...[...this.catalog.all('schema')].map((s) => this.#rows.prepare(entityKey(s), rowsOf('schema', s))),
       ...[...this.catalog.loadedItems()].map((l) =>

@@ -1,8 +1,7 @@
 /** `mz_materialized_view_refreshes`: the last refresh that is durable and the next one, read off the upper of each view's shard. */
 import type { GlobalId } from '../base/ids.ts';
-import type { Datum } from '../repr/types.ts';
 import { lastBefore, type RefreshSchedule, roundUp } from '../time/refresh-schedule.ts';
-import { toNullable } from '../time/timestamp.ts';
+import { type Frontier, type Timestamp, toNullable } from '../time/timestamp.ts';
 import type { Environment } from './environment.ts';
 
 export function followRefreshes(env: Environment): void {
@@ -14,10 +13,10 @@ export function followRefreshes(env: Environment): void {
   const show = (id: GlobalId): void => {
     const schedule = scheduleOf(id);
     if (schedule === undefined) return;
-    const upper = env.collections.upper(id);
-    const row: Datum[] = [id, lastBefore(schedule, upper), toNullable(roundUp(schedule, upper))];
     shown.add(id);
-    env.setLiveLater('mz_materialized_view_refreshes', id, [row]);
+    env.setLiveLater('mz_materialized_view_refreshes', id, [
+      [id, ...refreshesAt(schedule, createdAt(env, id), env.collections.upper(id))],
+    ]);
   };
   const showAll = (): void => {
     for (const id of shown)
@@ -30,4 +29,20 @@ export function followRefreshes(env: Environment): void {
   env.collections.onUpper(show);
   env.onCatalogChange(showAll);
   showAll();
+}
+
+/** The time that the schedule was given at; a series that is aligned to a time goes on before it too, as numbers, but nothing was refreshed then. */
+const createdAt = (env: Environment, id: GlobalId): Timestamp =>
+  env.catalog.loaded(id)?.entity?.refreshFrom ?? 0;
+
+function refreshesAt(
+  schedule: RefreshSchedule,
+  created: Timestamp,
+  upper: Frontier,
+): [last: Timestamp | null, next: Timestamp | null] {
+  const last = lastBefore(schedule, upper);
+  return [
+    last === null || last < created ? null : last,
+    toNullable(roundUp(schedule, Math.max(upper, created))),
+  ];
 }

@@ -1,6 +1,6 @@
 /** The commands of `tidemark`. */
 import { enableCompileCache } from 'node:module';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { SqlError } from '../base/error.ts';
 import type { BoundAddress } from '../host/listen.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
@@ -24,17 +24,15 @@ export async function run(argv: readonly string[]): Promise<void> {
     .description('accept SQL over the Postgres wire protocol')
     .option('--data <dir>', 'directory that holds everything durable', './tidemark-data')
     .option('--memory', 'keep everything in memory instead')
-    .option(
-      '--listen <host:port>',
-      'where Postgres clients connect; port 0 takes a free one',
-      address,
-      address('127.0.0.1:6875'),
+    .addOption(
+      addressOption('--listen', 'where Postgres clients connect; port 0 takes a free one', '127.0.0.1:6875'),
     )
-    .option(
-      '--http <host:port>',
-      'where /api/livez, /api/readyz, /api/status and /api/leader are',
-      address,
-      address('127.0.0.1:6876'),
+    .addOption(
+      addressOption(
+        '--http',
+        'where /api/livez, /api/readyz, /api/status and /api/leader are',
+        '127.0.0.1:6876',
+      ),
     )
     .option('--workers <n>', 'workers of cluster quickstart, when a new directory is set up', workers)
     .option('--read-only', 'stand by for the process that serves the directory, until it is promoted')
@@ -84,6 +82,9 @@ Off loopback a token is required. The environment shows the one in its own TIDEM
     .action(replica);
   await program.parseAsync([...argv]);
 }
+
+const addressOption = (flag: string, what: string, standard: string): Option =>
+  new Option(`${flag} <host:port>`, what).argParser(address).default(address(standard), standard);
 
 async function status(
   o: Omit<StatusOptions, 'url'> & { readonly url?: URL; readonly host: string; readonly port: number },

@@ -10,9 +10,11 @@ import { syncDirectory } from './disk-blob.ts';
 import { ioError } from './io-error.ts';
 
 const CODES = {
-  ENOENT: 'undefined_file',
-  EACCES: 'insufficient_privilege',
-  EPERM: 'insufficient_privilege',
+  ENOENT: ['undefined_file', 'no such directory'],
+  ENOTDIR: ['undefined_file', 'not a directory'],
+  EISDIR: ['undefined_file', 'it is a directory'],
+  EACCES: ['insufficient_privilege', 'permission denied'],
+  EPERM: ['insufficient_privilege', 'operation not permitted'],
 } as const;
 
 export async function openFile(path: string): Promise<FileWriter> {
@@ -20,12 +22,10 @@ export async function openFile(path: string): Promise<FileWriter> {
     throw new SqlError('invalid_parameter_value', `COPY needs an absolute path, and "${path}" is none`);
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   const failed = (error: unknown): SqlError => {
-    const code = CODES[(error as { code: keyof typeof CODES }).code];
-    if (code === undefined) return ioError(`file ${path} could not be written`, error);
-    return new SqlError(code, `could not open file "${path}" for writing`, {
-      detail: (error as Error).message,
-      cause: error,
-    });
+    const known = CODES[(error as { code: keyof typeof CODES }).code];
+    if (known === undefined) return ioError(`file ${path} could not be written`, error);
+    const [code, reason] = known;
+    return new SqlError(code, `could not open file "${path}" for writing: ${reason}`, { cause: error });
   };
   let file: FileHandle;
   try {

@@ -2,6 +2,7 @@
  * Statements to plans: one function a kind of statement, in one table. Pure: a plan is data, made from the syntax, a
  * snapshot of the catalog and what the session tells.
  */
+import { unsupported } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import type { RelationDesc, SqlType } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
@@ -98,15 +99,14 @@ const PLANNERS: { readonly [K in Statement['kind']]: Planner<K> } = {
   }),
   showCreate: (s, context) => {
     const object = objectNamed(context, s.objectType, s.name);
-    const item = object.id === undefined ? undefined : context.catalog.item(object.id as GlobalId);
-    const name =
-      item === undefined ? partsOf(s.name) : [item.name.database, item.name.schema, item.name.item];
-    return {
-      kind: 'showCreate',
-      object,
-      name: name.filter((p) => p !== null).join('.'),
-      sql: item?.createSql ?? '',
-    };
+    // Only items have a qualified name; the ids of clusters are numbered like those of items and mean others.
+    if (object.name === undefined) throw unsupported(`SHOW CREATE ${s.objectType.toUpperCase()}`);
+    const item = context.catalog.item(object.id as GlobalId);
+    if (item === undefined || item.createSql === '')
+      throw unsupported('SHOW CREATE of a builtin relation', { hint: 'use SHOW COLUMNS, or \\d+ in psql' });
+    const { database, schema, item: name } = item.name;
+    const parts = [database, schema, name].filter((p) => p !== null);
+    return { kind: 'showCreate', object, name: parts.join('.'), sql: item.createSql };
   },
   showVariable: planSession,
   showAll: planSession,

@@ -1,4 +1,5 @@
 /** How a catalog table is declared: one literal, with how each kind of thing becomes rows of it. */
+import type { GlobalId } from '../../base/ids.ts';
 import type { TypeName } from '../../repr/types.ts';
 import type {
   ClusterEntity,
@@ -9,6 +10,21 @@ import type {
   SchemaEntity,
 } from '../entities.ts';
 import { type BuiltinColumn, type BuiltinRow, keyOf, type SystemSchema } from './declare.ts';
+
+/** What a builtin relation says about itself; empty texts are no comments. */
+export interface BuiltinDoc {
+  readonly id: GlobalId;
+  readonly oid: number;
+  readonly objectType: string;
+  readonly doc: string;
+  readonly columns: readonly string[];
+}
+
+/** Comments as `[sub id, text]`; NULL: of the relation itself. */
+export function* commentsOf(d: BuiltinDoc): Iterable<readonly [column: number | null, comment: string]> {
+  if (d.doc !== '') yield [null, d.doc];
+  for (const [i, doc] of d.columns.entries()) if (doc !== '') yield [i + 1, doc];
+}
 
 /** What rows are made of, by kind. */
 export interface RowSources {
@@ -21,6 +37,7 @@ export interface RowSources {
   readonly type: TypeName;
   /** Once, at start: what the engine itself is made of. */
   readonly engine: null;
+  readonly builtin: BuiltinDoc;
 }
 
 export type RowSourceKind = keyof RowSources;

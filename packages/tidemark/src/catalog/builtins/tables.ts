@@ -7,7 +7,7 @@ import { Interval } from '../../repr/interval.ts';
 import { type Datum, oidOf, TYPES, typeToString, typmodOf } from '../../repr/types.ts';
 import { type CatalogItem, isRelation } from '../catalog-reader.ts';
 import type { LoadedItem } from '../entities.ts';
-import { type BuiltinTable, table } from './builtin-table.ts';
+import { type BuiltinTable, commentsOf, table } from './builtin-table.ts';
 import { type BuiltinRow, columns } from './declare.ts';
 import { castRows, functionRows, operatorRows } from './engine-rows.ts';
 import { HISTORY_TABLES } from './history-tables.ts';
@@ -262,14 +262,17 @@ export const BUILTIN_TABLES = [
     name: 'mz_comments',
     number: 1013,
     oid: 21013,
-    doc: 'what COMMENT ON has said',
+    doc: 'what COMMENT ON has said, and what builtin relations say about themselves',
     columns: columns(
       'id text | of the object',
       'object_type text',
       'object_sub_id int4? | 1-based column',
       'comment text',
     ),
-    rows: { comment: (c) => [[c.objectId, c.objectType, c.column, c.comment]] },
+    rows: {
+      comment: (c) => [[c.objectId, c.objectType, c.column, c.comment]],
+      builtin: (d) => [...commentsOf(d)].map(([column, text]) => [d.id, d.objectType, column, text]),
+    },
   }),
   table({
     schema: 'mz_internal',

@@ -68,7 +68,7 @@ export function planCreateClusterReplica(s: Of<'createClusterReplica'>, context:
 export function planDrop(s: DropStatement, context: StatementContext): Plan {
   const missing: string[] = [];
   const objects = s.names.flatMap((name) => {
-    const found = findObject(context, s.objectType, name);
+    const found = findObject(context, s.objectType, name, 'drop');
     if (found !== undefined) return [found];
     if (!s.ifExists) throw missingObject(s.objectType, name);
     missing.push(`${s.objectType} "${partsOf(name).join('.')}" does not exist, skipping`);

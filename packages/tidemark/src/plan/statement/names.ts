@@ -74,6 +74,7 @@ export function findObject(
   context: StatementContext,
   objectType: ObjectType,
   name: ObjectName,
+  verb?: 'drop',
 ): ObjectRef | undefined {
   const parts = partsOf(name);
   const kinds = KINDS[objectType];
@@ -102,9 +103,9 @@ export function findObject(
     throw new SqlError(
       'wrong_object_type',
       `"${item.name.item}" is not ${article(objectType)} ${objectType}`,
-      {
-        hint: `Use DROP ${is.toUpperCase()} to remove ${article(is)} ${is}.`,
-      },
+      verb === 'drop'
+        ? { hint: `Use DROP ${is.toUpperCase()} to remove ${article(is)} ${is}.` }
+        : { detail: `it is ${article(is)} ${is}` },
     );
   }
   return ref(item.id, item.name);
