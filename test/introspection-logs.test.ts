@@ -313,9 +313,24 @@ test('metrics: what each worker counts, one row a sample; none at all once they 
   for (let i = 0; i < 3; i++) await t.query('SELECT * FROM t WHERE a = 1');
   await t.advance(2500);
   assert.ok((await value('tidemark_worker_peeks_total', '1')) >= before + 3);
-  t.sendTo('quickstart', { kind: 'updateConfiguration', tunables: { metricsIntervalMs: 0 } });
+  await t.exec("ALTER SYSTEM SET metrics_interval = '0'");
   await t.advance(2500);
   assert.deepEqual(await t.query(METRICS), []);
+  await t.restart();
+  await t.advance(2500);
+  assert.deepEqual(await t.query(METRICS), [], 'also of replicas that start later');
+  await t.exec("ALTER SYSTEM SET metrics_interval = '10s'");
+  await t.advance(2500);
+  const peeksTotal = (): Promise<number> => value('tidemark_worker_peeks_total', '0');
+  const first = await peeksTotal();
+  await t.advance(4000);
+  assert.equal(await peeksTotal(), first, 'not as often as the log');
+  await t.advance(10_000);
+  assert.ok((await peeksTotal()) > first);
+  assert.equal((await t.failure("ALTER SYSTEM SET metrics_interval = 'often'")).sqlstate, '22023');
+  await t.exec('ALTER SYSTEM RESET metrics_interval');
+  await t.advance(2500);
+  assert.ok((await t.query(METRICS)).length > 10);
   await t.close();
 });
 

@@ -10,6 +10,15 @@ const HEAD = `# Relations of a replica's log
 What a replica tells about itself, in the schema \`mz_introspection\`. Each replica has its own contents; a query reads those of the cluster of its session. Rows are at
 most one interval old (\`INTROSPECTION INTERVAL\`, 1 second unless said otherwise), counts a quarter of one more. Where "multiplicity is the number", \`count(*)\` reads it.
 
+How a replica logs is said with its cluster, or with itself where it is to be otherwise:
+
+\`\`\`sql
+CREATE CLUSTER c (SIZE '2', INTROSPECTION INTERVAL '5s');
+CREATE CLUSTER d REPLICAS (r1 (SIZE '2'), r2 (SIZE '2', INTROSPECTION INTERVAL 0));   -- 0: r2 keeps no log
+CREATE CLUSTER REPLICA d.r3 (SIZE '2', INTROSPECTION DEBUGGING = true);               -- shows the dataflows of introspection, too
+ALTER SYSTEM SET metrics_interval = '15s';   -- of mz_cluster_prometheus_metrics on every replica; 0 takes its rows out
+\`\`\`
+
 Written by \`npm run docs\` from the relations themselves.
 `;
 

@@ -8,6 +8,7 @@ import { SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
 import { bootstrap } from './ddl/clusters.ts';
 import { DEFAULT_DATABASE, Environment, type EnvironmentOptions, nothingToFollow } from './environment.ts';
 import { Follower, followShard } from './follower.ts';
+import { followFrontiers } from './frontiers.ts';
 import { loadItem } from './items.ts';
 import { recreateDataflows, sweepShards } from './recreate.ts';
 import { followRefreshes } from './refreshes.ts';
@@ -28,6 +29,8 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Env
       object: (id) => env.catalog.get('item', id) !== undefined,
       replica: (id) => env.catalog.get('replica', id) !== undefined,
     });
+    // The system cluster runs already.
+    env.clusters.settingsChanged();
     await (leads ? openShards(env) : followShards(env));
     for (const c of env.catalog.all('cluster'))
       if (c.id !== SYSTEM_CLUSTER.id) env.clusters.startCluster(c.id);
@@ -36,6 +39,7 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Env
       if (r.clusterId !== SYSTEM_CLUSTER.id) env.clusters.startReplica(r.clusterId, r);
   }
   followRefreshes(env);
+  followFrontiers(env);
   env.hydration.begin();
   env.unified.begin();
   env.startMaintenance();

@@ -8,7 +8,7 @@ import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { ClusterEntity, ReplicaEntity } from '../catalog/entities.ts';
-import { SETTINGS } from '../catalog/settings.ts';
+import { durationMs, SETTINGS } from '../catalog/settings.ts';
 import type { ReconciliationOutcomes, ReplicaConnection } from '../compute/protocol.ts';
 import type { EpisodeEvent, LifeAck } from '../controller/episodes.ts';
 import { ComputeInstance } from '../controller/instance.ts';
@@ -42,7 +42,10 @@ export const SYSTEM_REPLICA: ReplicaEntity = {
 };
 
 /** What a running replica is made from. */
-export type ReplicaSpec = Pick<ReplicaEntity, 'id' | 'workers' | 'address' | 'memoryLimitBytes'>;
+export type ReplicaSpec = Pick<
+  ReplicaEntity,
+  'id' | 'workers' | 'address' | 'memoryLimitBytes' | 'introspection'
+>;
 
 export type CreateReplica = (o: {
   readonly replicaId: ReplicaId;
@@ -78,6 +81,9 @@ export interface ClusterHost {
 
 const hydrationConcurrency = (catalog: CatalogState): number =>
   Number(catalog.setting('compute_hydration_concurrency') ?? SETTINGS.compute_hydration_concurrency.default);
+
+const metricsIntervalMs = (catalog: CatalogState): number =>
+  durationMs('metrics_interval', catalog.setting('metrics_interval') ?? SETTINGS.metrics_interval.default);
 
 const progressRow = (replicaId: ReplicaId, id: GlobalId, { rowsDone, rowsTotal }: ProgressRow): Row => [
   id,
@@ -117,7 +123,7 @@ export class Clusters {
       timers,
       logger,
       logging: catalog.logging(clusterId),
-      tunables: { maxResultSize: 1 << 30 },
+      tunables: { maxResultSize: 1 << 30, metricsIntervalMs: metricsIntervalMs(catalog) },
       generation,
       start,
       uuid: () => this.#host.uuid(),
@@ -182,6 +188,7 @@ export class Clusters {
     const supervisor = new ReplicaSupervisor({
       replicaId: replica.id,
       instance: this.instance(clusterId),
+      introspection: replica.introspection,
       connect: () =>
         createReplica({
           replicaId: replica.id,
@@ -245,9 +252,13 @@ export class Clusters {
     for (const r of catalog.clusterById(clusterId)!.replicas) await this.#supervisors.get(r.id)?.restart();
   }
 
-  /** Replicas that wait for slots look again. */
-  hydrationConcurrencyChanged(): void {
-    for (const i of this.#instances.values()) i.hydrationConcurrencyChanged();
+  /** Settings of the system may have changed: replicas that wait for slots look again, all are told how often metrics are wanted. */
+  settingsChanged(): void {
+    const tunables = { metricsIntervalMs: metricsIntervalMs(this.#host.catalog) };
+    for (const i of this.#instances.values()) {
+      i.hydrationConcurrencyChanged();
+      i.configure(tunables);
+    }
   }
 
   /** Once a second. */

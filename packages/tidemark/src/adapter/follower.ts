@@ -129,7 +129,7 @@ export class Follower implements CatalogFollower {
     for (const c of doomed) await env.clusters.stopCluster(c.id, c.replicas);
     for (const e of others) if (e.kind === 'cluster') await putCluster(env, e, old.get(entityKey(e)));
     for (const e of others) if (e.kind === 'replica') await putReplica(env, e, old.get(entityKey(e)));
-    if ([...gone, ...others].some((e) => e.kind === 'setting')) env.clusters.hydrationConcurrencyChanged();
+    if ([...gone, ...others].some((e) => e.kind === 'setting')) env.clusters.settingsChanged();
     for (const e of loaded) this.#maintain(e, old.get(entityKey(e)));
   }
 

@@ -6,10 +6,12 @@ import type { CancelTimer, Timers } from '../base/clock.ts';
 import type { ReplicaId } from '../base/ids.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
 import type { ComputeInstance } from '../controller/instance.ts';
+import type { ReplicaIntrospection } from '../introspection/logging-config.ts';
 
 export interface SupervisorOptions {
   readonly replicaId: ReplicaId;
   readonly instance: ComputeInstance;
+  readonly introspection?: ReplicaIntrospection | undefined;
   /** A promise where the replica is reached over a network: it is offline until that is fulfilled. */
   readonly connect: () => ReplicaConnection | Promise<ReplicaConnection>;
   readonly timers: Timers;
@@ -48,7 +50,8 @@ export class ReplicaSupervisor {
   }
 
   #connected(connection: ReplicaConnection): void {
-    this.#o.instance.addReplica(this.#o.replicaId, connection);
+    const { instance, replicaId, introspection } = this.#o;
+    instance.addReplica(replicaId, connection, introspection);
     this.#o.onStatus('online', null);
     this.#cancel = this.#o.timers.after(STABLE_MS, () => {
       this.#pauseMs = FIRST_PAUSE_MS;

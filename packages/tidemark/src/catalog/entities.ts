@@ -3,6 +3,7 @@
  * rows of the catalog relations follow. Plain data; a durable entity is stored as it stands here.
  */
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
+import type { ReplicaIntrospection } from '../introspection/logging-config.ts';
 import type { RelationDesc } from '../repr/types.ts';
 import type { CatalogItem } from './catalog-reader.ts';
 
@@ -45,6 +46,8 @@ export interface ReplicaEntity {
   readonly workers: number;
   /** Of its arrangements, on all workers; absent: no limit. */
   readonly memoryLimitBytes?: number;
+  /** What it has otherwise than its cluster. */
+  readonly introspection?: ReplicaIntrospection;
   /** `host:port` of a replica in a process of its own. */
   readonly address?: string;
 }

@@ -169,6 +169,15 @@ export const SETTINGS = {
   },
   idle_in_transaction_session_timeout: { default: '0', doc: 'kept for clients' },
   max_identifier_length: { default: '63', doc: 'bytes of a name', readOnly: true },
+  metrics_interval: {
+    default: '1s',
+    doc: 'how often replicas put their metrics into mz_cluster_prometheus_metrics, if that is less than once an interval of introspection; 0 takes them out',
+    system: true,
+    check: (v: string) => {
+      durationMs('metrics_interval', v);
+      return v;
+    },
+  },
   row_security: { default: 'off', doc: 'kept for clients', check: boolean('row_security') },
   search_path: { default: 'public', doc: 'schemas of bare names', list: true },
   server_encoding: { default: 'UTF8', doc: 'encoding of text', readOnly: true, reported: 'server_encoding' },

@@ -228,7 +228,7 @@ export class ComputeWorker {
     for (const c of commands) {
       if (c.kind === 'createInstance') {
         assert(this.#logging!.isFor(c.logging), 'logging dataflows are never rebuilt');
-        this.#tunables = c.tunables;
+        this.#configure(c.tunables);
       } else if (c.kind !== 'createDataflow') this.#apply(c);
       else {
         const kept = decided.retained.get(c.dataflow);

@@ -7,7 +7,10 @@
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import type { Command, DataflowDescription, SinkExport, Tunables } from '../compute/protocol.ts';
 import type { StartReason } from '../introspection/lifecycle.ts';
+import type { ReplicaIntrospection } from '../introspection/logging-config.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
+
+type Of<K extends Command['kind']> = Extract<Command, { kind: K }>;
 
 interface Export {
   readonly id: GlobalId;
@@ -28,8 +31,8 @@ export const exportsOf = (d: DataflowDescription): Export[] => [
 export const exportIds = (d: DataflowDescription): GlobalId[] => exportsOf(d).map((e) => e.id);
 
 export class CommandHistory {
-  #hello: Command | undefined;
-  #instance: Command | undefined;
+  #hello: Of<'hello'> | undefined;
+  #instance: Of<'createInstance'> | undefined;
   #tunables: Partial<Tunables> = {};
   readonly #dataflows = new Set<DataflowDescription>();
   readonly #byExport = new Map<GlobalId, DataflowDescription>();
@@ -39,6 +42,8 @@ export class CommandHistory {
   /** Dataflows that only one replica has. */
   readonly #targets = new Map<DataflowDescription, ReplicaId>();
   #initialized = false;
+  /** Each begins with a nonce of its own. */
+  #replays = 0;
 
   /** `replicaId`: of a dataflow that only this replica has. */
   record(command: Command, replicaId?: ReplicaId): void {
@@ -105,9 +110,12 @@ export class CommandHistory {
     return dataflows + schedules + compactions;
   }
 
-  *replay(replicaId: ReplicaId): Iterable<Command> {
-    if (this.#hello !== undefined) yield this.#hello;
-    if (this.#instance !== undefined) yield this.#instance;
+  /** `introspection`: where the replica has its own. */
+  *replay(replicaId: ReplicaId, introspection?: ReplicaIntrospection): Iterable<Command> {
+    const hello = this.#hello;
+    if (hello !== undefined) yield { ...hello, nonce: `${hello.nonce}.${++this.#replays}` };
+    const instance = this.#instance;
+    if (instance !== undefined) yield { ...instance, logging: { ...instance.logging, ...introspection } };
     if (Object.keys(this.#tunables).length > 0)
       yield { kind: 'updateConfiguration', tunables: this.#tunables };
     const has = (id: GlobalId): boolean => {

@@ -9,7 +9,7 @@ import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { Command, DataflowDescription, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { PROTOCOL_VERSION } from '../compute/protocol.ts';
 import { sqlErrorOf } from '../expr/eval-error.ts';
-import type { LoggingConfig } from '../introspection/logging-config.ts';
+import type { LoggingConfig, ReplicaIntrospection } from '../introspection/logging-config.ts';
 import type { Batch } from '../repr/batch.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
@@ -43,8 +43,6 @@ export class ComputeInstance {
   readonly #failures: Failures;
   readonly #feed: EpisodeFeed;
   readonly #stopUppers: () => void;
-  /** Of replicas, so far: each begins with a nonce of its own. */
-  #connections = 0;
 
   constructor(options: InstanceOptions) {
     this.#o = options;
@@ -154,13 +152,17 @@ export class ComputeInstance {
     this.#history.record({ kind: 'createInstance', logging, tunables: this.#o.tunables });
   }
 
+  configure(tunables: Partial<InstanceOptions['tunables']>): void {
+    this.#send({ kind: 'updateConfiguration', tunables });
+  }
+
   // ---- Replicas
 
   get replicas(): readonly Replica[] {
     return [...this.#replicas.values()];
   }
 
-  addReplica(id: ReplicaId, connection: ReplicaConnection): void {
+  addReplica(id: ReplicaId, connection: ReplicaConnection, introspection?: ReplicaIntrospection): void {
     assert(!this.#replicas.has(id), `replica ${id} is added once`);
     const { clock, hydrationConcurrency } = this.#o;
     const isSystem = this.clusterId.startsWith('s');
@@ -181,11 +183,7 @@ export class ComputeInstance {
       this.#feed.disconnected(id, reason);
       this.#o.onReplicaLost(id, reason);
     };
-    const connections = ++this.#connections;
-    for (const command of this.#history.replay(id))
-      replica.send(
-        command.kind === 'hello' ? { ...command, nonce: `${command.nonce}.${connections}` } : command,
-      );
+    for (const command of this.#history.replay(id, introspection)) replica.send(command);
   }
 
   /** `left`: one that outlives its connection goes on without. */

@@ -2,6 +2,9 @@
 import type { GlobalId } from '../base/ids.ts';
 import type { LogName } from './relations.ts';
 
+/** What a replica may have otherwise than its cluster. */
+export type ReplicaIntrospection = Partial<Pick<LoggingConfig, 'intervalMs' | 'debugging'>>;
+
 export interface LoggingConfig {
   /** Milliseconds; 0: log indexes are installed, complete and empty. */
   readonly intervalMs: number;

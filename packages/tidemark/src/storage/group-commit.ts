@@ -70,6 +70,7 @@ export class GroupCommit {
   #queue: Pending[] = [];
   #running: Promise<void> | null = null;
   #cancelTick: (() => void) | null = null;
+  readonly #tickListeners: (() => void)[] = [];
   #closed = false;
 
   constructor(options: GroupCommitOptions) {
@@ -82,6 +83,7 @@ export class GroupCommit {
     this.#cancelTick = this.#o.timers.after(this.#o.tickMs, () => {
       this.#cancelTick = null;
       if (this.#closed) return;
+      for (const f of this.#tickListeners) f();
       // With nobody to tell, a failed tick is told to the log; the next one tries again.
       if (this.#running === null && this.#queue.length === 0)
         this.write({}).catch((error: unknown) => {
@@ -89,6 +91,11 @@ export class GroupCommit {
         });
       this.#tickLater();
     });
+  }
+
+  /** Called before each tick: what the listener writes is the tick's commit. */
+  onTick(listener: () => void): void {
+    this.#tickListeners.push(listener);
   }
 
   isMember(shardId: string): boolean {

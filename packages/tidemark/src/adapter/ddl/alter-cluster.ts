@@ -119,7 +119,11 @@ function toReplace(
   const { size, memoryLimitBytes } = cluster;
   const wanted = managedNames(replicationFactor(options) ?? replicas.length);
   const stays = replicas.filter(
-    (r) => r.size === size && r.memoryLimitBytes === memoryLimitBytes && wanted.includes(r.name),
+    (r) =>
+      r.size === size &&
+      r.memoryLimitBytes === memoryLimitBytes &&
+      r.introspection === undefined &&
+      wanted.includes(r.name),
   );
   return {
     gone: replicas.filter((r) => !stays.includes(r)),

@@ -16,5 +16,5 @@ export async function alterSystem(
       ? []
       : [{ kind: 'setting' as const, id: name, value: systemValue(name, values) }];
   if (old.length + put.length > 0) await env.transact({ remove: old, put });
-  env.clusters.hydrationConcurrencyChanged();
+  env.clusters.settingsChanged();
 }

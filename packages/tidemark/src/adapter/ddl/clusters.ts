@@ -11,8 +11,18 @@ import {
   memoryLimit,
   onlyOptions,
   replicaAddress,
+  replicaIntrospection,
   replicaSize,
 } from './options.ts';
+
+const REPLICA_OPTIONS = [
+  'size',
+  'addresses',
+  'workers',
+  'memory limit',
+  'introspection interval',
+  'introspection debugging',
+];
 
 /** As many replicas as anybody has a use for; a slip of the finger should not start a thousand threads. */
 const MAX_REPLICAS = 16;
@@ -112,13 +122,14 @@ export function newReplicas(
   if (plans.length === 0) return { entities: [], replicas: [] };
   const ids = env.catalog.allocate('replica', plans.length);
   const replicas = plans.map((p, i): ReplicaEntity => {
-    onlyOptions(p.options, ['size', 'addresses', 'workers', 'memory limit'], 'a replica');
+    onlyOptions(p.options, REPLICA_OPTIONS, 'a replica');
     return {
       kind: 'replica',
       id: `u${ids.first + i}` as ReplicaId,
       clusterId,
       name: p.name,
       ...placeOf(p.options),
+      ...replicaIntrospection(p.options),
     };
   });
   return { entities: [ids.change, ...replicas], replicas };

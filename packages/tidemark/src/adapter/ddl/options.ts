@@ -1,5 +1,6 @@
 /** What the options of clusters mean. */
 import { SqlError, unsupported } from '../../base/error.ts';
+import type { ReplicaIntrospection } from '../../introspection/logging-config.ts';
 import type { OptionDatum, Options } from '../../plan/statement/plan.ts';
 import { parseInterval } from '../../repr/interval-parse.ts';
 
@@ -71,6 +72,16 @@ export function introspectionInterval(options: Options): number {
   if (months !== 0 || ms < 0 || ms > 86_400_000)
     throw new SqlError('invalid_parameter_value', 'INTROSPECTION INTERVAL lies between 0 and one day');
   return ms;
+}
+
+/** Of a replica: what it is to have otherwise than its cluster. */
+export function replicaIntrospection(options: Options): { readonly introspection?: ReplicaIntrospection } {
+  const interval = 'introspection interval' in options && { intervalMs: introspectionInterval(options) };
+  const debugging = 'introspection debugging' in options && {
+    debugging: flag(options, 'introspection debugging'),
+  };
+  if (interval === false && debugging === false) return {};
+  return { introspection: { ...interval, ...debugging } };
 }
 
 export function flag(options: Options, name: string): boolean {

@@ -10,6 +10,7 @@ import type { LoadedItem } from '../entities.ts';
 import { type BuiltinTable, commentsOf, table } from './builtin-table.ts';
 import { type BuiltinRow, columns } from './declare.ts';
 import { castRows, functionRows, operatorRows } from './engine-rows.ts';
+import { FRONTIER_TABLES } from './frontier-tables.ts';
 import { HISTORY_TABLES } from './history-tables.ts';
 import { HYDRATION_TABLES } from './hydration-tables.ts';
 import { UNIFIED_TABLES } from './unified-tables.ts';
@@ -433,6 +434,7 @@ export const BUILTIN_TABLES = [
     key: ['materialized_view_id'],
   }),
   ...HYDRATION_TABLES,
+  ...FRONTIER_TABLES,
   ...HISTORY_TABLES,
   table({
     schema: 'mz_internal',

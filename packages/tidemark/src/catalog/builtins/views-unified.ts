@@ -85,7 +85,7 @@ export const UNIFIED_VIEWS: readonly BuiltinView[] = [
     number: 2406,
     oid: 22406,
     doc: 'the same of every index, materialized view, sink and source; a source has hydrated once it has loaded',
-    columns: columns('object_id text', 'replica_id text?', 'hydrated bool'),
+    columns: columns('object_id text', 'replica_id text?', 'hydrated bool?'),
     sql: `
       SELECT o.id AS object_id, s.replica_id, coalesce(s.hydrated, false) AS hydrated
       FROM (
