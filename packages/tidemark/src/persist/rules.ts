@@ -9,7 +9,7 @@ export type Decision = { readonly changes: readonly Change[] } | { readonly refu
 export type Refusal = Exclude<AppendResult, { kind: 'ok' }>;
 
 /** What stands between a writer and a shard, if anything does. */
-function fencedBy(holder: Fence, writer: Fence): FencedBy | null {
+export function fencedBy(holder: Fence, writer: Fence): FencedBy | null {
   if (holder.generation !== writer.generation) return 'generation';
   if ('start' in holder) return 'start' in writer && writer.start === holder.start ? null : 'start';
   return 'exportId' in writer && writer.exportId === holder.exportId ? null : 'export';

@@ -6,8 +6,9 @@
 import { assert } from '../base/assert.ts';
 import type { Logger, Timers } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
+import { fencedBy } from '../persist/rules.ts';
 import type { Shard } from '../persist/shard.ts';
-import type { Fence, Part, Updates } from '../persist/shard-types.ts';
+import type { Fence, Part, ShardInfo, Updates } from '../persist/shard-types.ts';
 import type { ShardAppend, Shards } from '../persist/shards.ts';
 import type { Batch } from '../repr/batch.ts';
 import type { Timestamp } from '../time/timestamp.ts';
@@ -158,7 +159,12 @@ export class GroupCommit {
         if (result.kind !== 'ok') return this.#refused(batch, result);
       }
     } catch (error) {
-      if (!(await this.#wasApplied(ts, [...members.values()]))) {
+      const infos = await this.#statesAfter([...members.values()]);
+      // Whoever writes there now has moved the upper: it says nothing of what failed, and is never read as success.
+      const taken = infos.find((i) => fencedBy(i.fence, this.#o.fence) !== null);
+      if (taken !== undefined)
+        return this.#refused(batch, { kind: 'fenced while its outcome was unknown', shardId: taken.shardId });
+      if (!infos.some((i) => i.upper > ts)) {
         // The shards say that nothing happened: what failed is told, not that nobody knows.
         const told = error instanceof SqlError && error.cause instanceof SqlError ? error.cause : error;
         for (const p of batch) p.reject(told);
@@ -173,19 +179,18 @@ export class GroupCommit {
   }
 
   /**
-   * Whether a commit that failed is in the shards after all. Nothing else is committed before that is known: the state in memory
-   * would differ from what is durable.
+   * The shards after a commit that failed: it may be in them after all. Nothing else is committed before that is known: the state in
+   * memory would differ from what is durable.
    */
-  async #wasApplied(ts: Timestamp, members: readonly Member[]): Promise<boolean> {
+  async #statesAfter(members: readonly Member[]): Promise<readonly ShardInfo[]> {
     while (!this.#closed)
       try {
-        const infos = await Promise.all(members.map((m) => m.shard.refresh()));
-        return infos.some((i) => i.upper > ts);
+        return await Promise.all(members.map((m) => m.shard.refresh()));
       } catch (error) {
         this.#o.logger.warn({ error }, 'the outcome of a commit is not known yet');
         await new Promise<void>((resolve) => this.#o.timers.after(OUTCOME_PAUSE_MS, resolve));
       }
-    return false;
+    return [];
   }
 
   #refused(batch: readonly Pending[], result: { readonly kind: string; readonly shardId: string }): void {
