@@ -92,7 +92,8 @@ test('no space at all: writers and DDL are told, reads go on, nothing is half th
   const names = "SELECT name FROM mz_objects WHERE id LIKE 'u%' ORDER BY name";
   assert.deepEqual(await values(db, names), [['t'], ['v']]);
   // What happens meanwhile by itself is told later.
-  opened.env.setLiveLater('mz_cluster_replica_statuses', 'lost', [['lost', 'offline', 'a test', 0n]]);
+  const lost = { table: 'mz_cluster_replica_statuses', key: 'lost' } as const;
+  opened.env.setLive([{ ...lost, rows: [['lost', 'offline', 'a test', 0n]] }]);
   disk.full = 'no';
   await db.exec('INSERT INTO t VALUES (4)');
   assert.deepEqual(await values(db, 'SELECT s FROM v'), [[5n]]);
@@ -100,7 +101,7 @@ test('no space at all: writers and DDL are told, reads go on, nothing is half th
   assert.deepEqual(await values(db, names), [['t'], ['u'], ['v']]);
   const told = "SELECT reason FROM mz_internal.mz_cluster_replica_statuses WHERE replica_id = 'lost'";
   await eventually(() => values(db, told), [['a test']]);
-  opened.env.setLiveLater('mz_cluster_replica_statuses', 'lost', []);
+  opened.env.setLive([{ ...lost, rows: [] }]);
   await eventually(() => values(db, told), []);
   await db.close();
   opened = await disk.open();

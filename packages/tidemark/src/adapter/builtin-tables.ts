@@ -18,7 +18,7 @@ import type { Timestamp } from '../time/timestamp.ts';
 
 /** Their shards are there whatever the catalog holds. */
 export const DURABLE_BUILTIN_SHARDS: ReadonlySet<string> = new Set(
-  BUILTIN_TABLES.filter((t: BuiltinTable) => t.durable).map(builtinShard),
+  BUILTIN_TABLES.filter((t: BuiltinTable) => t.kept === 'durable').map(builtinShard),
 );
 
 export interface OpenTableOptions {
@@ -34,9 +34,9 @@ export async function openBuiltinTable(
   table: BuiltinTable,
   o: OpenTableOptions,
 ): Promise<{ readonly shard: Shard; readonly store: StoreKind }> {
-  const store: StoreKind = table.durable ? 'durable' : 'memory';
+  const store: StoreKind = table.kept === 'durable' ? 'durable' : 'memory';
   const id = builtinShard(table);
-  if (table.durable && !o.leads) {
+  if (table.kept === 'durable' && !o.leads) {
     const shard = await o.stores.durable.open(id);
     if (shard !== null) return { shard, store };
     throw new SqlError('object_not_in_prerequisite_state', `the leader has no relation ${table.name}`, {

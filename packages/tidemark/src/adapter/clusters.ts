@@ -3,9 +3,8 @@
  * start of the environment bring that about here.
  */
 import { assert } from '../base/assert.ts';
-import type { Clock, Logger, Timers } from '../base/clock.ts';
+import { type Clock, type Logger, nowMicros, type Timers } from '../base/clock.ts';
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
-import type { BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { ClusterEntity, ReplicaEntity } from '../catalog/entities.ts';
 import { durationMs, SETTINGS } from '../catalog/settings.ts';
@@ -18,6 +17,7 @@ import type { Row } from '../repr/types.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Hydration } from './hydration/hydration.ts';
 import type { Leadership } from './leadership.ts';
+import type { LiveChange } from './live-rows.ts';
 import { ReplicaSupervisor } from './replica-supervisor.ts';
 import type { Unified } from './unified.ts';
 import { installViewIndexes } from './view-indexes.ts';
@@ -72,7 +72,7 @@ export interface ClusterHost {
   /** Is told what happens to dataflows and replicas. */
   readonly hydration: Pick<Hydration, 'lifecycle' | 'failed' | 'frontierMoved' | 'replicaStatus'>;
   uuid(): string;
-  setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void;
+  setLive(changes: readonly LiveChange[]): void;
   /** What replicas tell about their objects. */
   readonly unified: Unified;
   /** Hears what happens to replicas and what they maintain. */
@@ -130,7 +130,7 @@ export class Clusters {
       onEpisode: (e) => this.#host.history.receive(e),
       onProgress: (replicaId, id, row) => {
         const rows = row === null ? [] : [progressRow(replicaId, id, row)];
-        this.#host.setLiveLater('mz_hydration_progress', `${replicaId}/${id}`, rows);
+        this.#host.setLive([{ table: 'mz_hydration_progress', key: `${replicaId}/${id}`, rows }]);
       },
       hydrationConcurrency: () => hydrationConcurrency(catalog),
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
@@ -203,9 +203,8 @@ export class Clusters {
         if (status === 'offline') this.#host.unified.offline(clusterId, replica.id);
         else
           this.#host.unified.online({ clusterId, replicaId: replica.id, workers: replica.workers, instance });
-        this.#host.setLiveLater('mz_cluster_replica_statuses', replica.id, [
-          [replica.id, status, reason, BigInt(Math.round(clock.nowMs() * 1000))],
-        ]);
+        const row: Row = [replica.id, status, reason, BigInt(nowMicros(clock))];
+        this.#host.setLive([{ table: 'mz_cluster_replica_statuses', key: replica.id, rows: [row] }]);
       },
     });
     this.#supervisors.set(replica.id, supervisor);
@@ -219,7 +218,7 @@ export class Clusters {
     for (const [outcome, n] of Object.entries(outcomes)) sums.set(outcome, (sums.get(outcome) ?? 0) + n);
     this.#reconciliations.set(replicaId, sums);
     const rows = [...sums].map(([outcome, n]): Row => [replicaId, outcome, BigInt(n)]);
-    this.#host.setLiveLater('mz_compute_reconciliations', replicaId, rows);
+    this.#host.setLive([{ table: 'mz_compute_reconciliations', key: replicaId, rows }]);
   }
 
   async stopReplica(replicaId: ReplicaId): Promise<void> {
@@ -229,8 +228,10 @@ export class Clusters {
     await supervisor?.stop('dropped');
     this.#host.history.receive({ kind: 'replicaDropped', replicaId, at: this.#host.history.now });
     this.#reconciliations.delete(replicaId);
-    this.#host.setLiveLater('mz_compute_reconciliations', replicaId, []);
-    this.#host.setLiveLater('mz_cluster_replica_statuses', replicaId, []);
+    this.#host.setLive([
+      { table: 'mz_compute_reconciliations', key: replicaId, rows: [] },
+      { table: 'mz_cluster_replica_statuses', key: replicaId, rows: [] },
+    ]);
   }
 
   /** The history holds what a replica told: it may forget it. */

@@ -9,6 +9,7 @@ import { SqlError } from '../base/error.ts';
 import { type ClusterId, compareIds, type GlobalId, systemId } from '../base/ids.ts';
 import { BuiltinRows, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
 import { builtinDocs } from '../catalog/builtins/builtin-docs.ts';
+import type { BuiltinTable } from '../catalog/builtins/builtin-table.ts';
 import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import { CatalogState } from '../catalog/catalog-state.ts';
@@ -340,26 +341,22 @@ export class Environment {
     }
   }
 
-  /** A catalog table whose rows are kept here; durable ones are read from their shards. */
-  isLiveTable(id: GlobalId): boolean {
-    return TABLES.get(id)?.durable === false;
+  /** A catalog table; undefined: something else. */
+  builtinTable(id: GlobalId): BuiltinTable | undefined {
+    return TABLES.get(id);
   }
 
   /** What a catalog table holds now, at the time of the last commit. */
   builtinRows(id: GlobalId): readonly Row[] {
-    return [...this.#rows.rowsIn(builtinTable(id).name)];
+    return [...this.#rows.rowsIn(builtinName(id))];
   }
 
   /** Grows when they change. */
   builtinVersion(id: GlobalId): number {
-    return this.#rows.versionOf(builtinTable(id).name);
+    return this.#rows.versionOf(builtinName(id));
   }
 
-  /** Rows that a controller keeps about the present, under a key of its own; none: they go. */
-  setLiveLater(table: BuiltinTableName, key: string, rows: readonly Row[]): void {
-    this.setLive([{ table, key, rows }]);
-  }
-
+  /** Rows that a controller keeps about the present. */
   setLive(changes: readonly LiveChange[]): void {
     if (this.leadership.role !== 'fenced') this.#live.set(changes);
   }
@@ -422,10 +419,10 @@ export class Environment {
 
 const TABLES = new Map(BUILTIN_TABLES.map((t) => [systemId(t.number), t]));
 
-function builtinTable(id: GlobalId): (typeof BUILTIN_TABLES)[number] {
+function builtinName(id: GlobalId): BuiltinTableName {
   const table = TABLES.get(id);
   assert(table !== undefined, `${id} is a catalog table`);
-  return table;
+  return table.name;
 }
 
 type InTurn = <T>(f: () => Promise<T>) => Promise<T>;

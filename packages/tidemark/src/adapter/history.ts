@@ -3,7 +3,7 @@
  * clusters as they happen; rows are durable soon after, and only then are closed lives acknowledged. A start reads
  * everything back: dataflows that a replica kept go on in the rows that they have.
  */
-import type { Clock, Logger, Timers } from '../base/clock.ts';
+import { type Clock, type Logger, nowMicros, type Timers } from '../base/clock.ts';
 import { idClass, type ReplicaId } from '../base/ids.ts';
 import type { BuiltinTableName } from '../catalog/builtins/tables.ts';
 import { type Episode, episodeKey } from '../controller/episode.ts';
@@ -91,7 +91,7 @@ export class History {
 
   /** Microseconds since the epoch. */
   get now(): number {
-    return Math.round(this.#o.clock.nowMs() * 1000);
+    return nowMicros(this.#o.clock);
   }
 
   #statusesOf(id: ReplicaId): ReplicaStatusRow[] {

@@ -3,8 +3,7 @@
  * builds a dataflow for it, reads that once, and drops it.
  */
 import { SqlError } from '../base/error.ts';
-import { type ClusterId, type GlobalId, type ReplicaId, systemId } from '../base/ids.ts';
-import { BUILTIN_TABLES } from '../catalog/builtins/tables.ts';
+import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { RelationItem } from '../catalog/catalog-reader.ts';
 import { orderAndCut, projected } from '../compute/finishing.ts';
 import type { PeekTarget } from '../compute/protocol.ts';
@@ -193,28 +192,29 @@ function workedIn(
 ): Mir {
   const { repeatable } = o.options;
   if (o.c.clusterId !== SYSTEM_CLUSTER.id)
-    return withCatalogRows(mir, catalogRows(env, repeatable ? 'durable' : 'all'));
+    return withCatalogRows(mir, catalogRows(env, repeatable ? 'repeatable' : 'all'));
   if (repeatable) return mir;
   const whole = mayFold(mir) ? withCatalogRows(mir, catalogRows(env, 'all')) : mir;
   if (whole.op === 'Constant') return whole;
   // What the present is joined with need not be read from shards either: on busy cores that took 370 ms at p99, this 3.
-  return reads.some(isLive) ? withCatalogRows(mir, catalogRows(env, 'all')) : mir;
+  return reads.some((id) => env.builtinTable(id)?.kept === 'live')
+    ? withCatalogRows(mir, catalogRows(env, 'all'))
+    : mir;
 }
 
-function catalogRows(env: Environment, choice: 'all' | 'durable'): CatalogRows {
+function catalogRows(env: Environment, choice: 'all' | 'repeatable'): CatalogRows {
   return {
     choice,
     versionOf: (id) => env.builtinVersion(id),
     rowsOf: (id) => {
-      if (!env.isLiveTable(id) || (choice === 'durable' && isLive(id))) return undefined;
+      const kept = env.builtinTable(id)?.kept;
+      if (kept === undefined || kept === 'durable' || (kept === 'live' && choice === 'repeatable'))
+        return undefined;
       const rows = env.builtinRows(id);
       return rows.length > INLINE_ROWS ? undefined : rows;
     },
   };
 }
-
-const LIVE = new Set(BUILTIN_TABLES.filter((t) => t.live).map((t) => systemId(t.number)));
-const isLive = (id: GlobalId): boolean => LIVE.has(id);
 
 function descOf(mir: Mir): RelationDesc {
   return { columns: columnsOf(mir).map((c, i) => ({ name: `c${i}`, ...c })), keys: [] };

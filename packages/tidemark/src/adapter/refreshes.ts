@@ -4,6 +4,8 @@ import { lastBefore, type RefreshSchedule, roundUp } from '../time/refresh-sched
 import { type Frontier, type Timestamp, toNullable } from '../time/timestamp.ts';
 import type { Environment } from './environment.ts';
 
+const TABLE = 'mz_materialized_view_refreshes';
+
 export function followRefreshes(env: Environment): void {
   const shown = new Set<GlobalId>();
   const scheduleOf = (id: GlobalId): RefreshSchedule | undefined => {
@@ -14,15 +16,14 @@ export function followRefreshes(env: Environment): void {
     const schedule = scheduleOf(id);
     if (schedule === undefined) return;
     shown.add(id);
-    env.setLiveLater('mz_materialized_view_refreshes', id, [
-      [id, ...refreshesAt(schedule, createdAt(env, id), env.collections.upper(id))],
-    ]);
+    const row = [id, ...refreshesAt(schedule, createdAt(env, id), env.collections.upper(id))];
+    env.setLive([{ table: TABLE, key: id, rows: [row] }]);
   };
   const showAll = (): void => {
     for (const id of shown)
       if (scheduleOf(id) === undefined) {
         shown.delete(id);
-        env.setLiveLater('mz_materialized_view_refreshes', id, []);
+        env.setLive([{ table: TABLE, key: id, rows: [] }]);
       }
     for (const { item } of env.catalog.loadedItems()) if (!shown.has(item.id)) show(item.id);
   };

@@ -1,4 +1,5 @@
 /** What expressions may ask of a session: its user, settings, moment, and the catalog by its names. */
+import { nowMicros } from '../base/clock.ts';
 import type { NameContext } from '../catalog/catalog-reader.ts';
 import { SERVER_VERSION } from '../catalog/settings.ts';
 import type { EvalContext } from '../expr/functions.ts';
@@ -21,7 +22,7 @@ export function evalContext(env: Environment, s: SessionFacts): EvalContext {
   const facts = { catalog, names: s.names };
   return {
     timeZone: s.settings.get('timezone'),
-    nowMicros: s.startedMicros ?? BigInt(Math.round(env.options.clock.nowMs() * 1000)),
+    nowMicros: s.startedMicros ?? BigInt(nowMicros(env.options.clock)),
     ...(s.mzNow !== undefined && { mzNow: s.mzNow }),
     session: {
       user: s.user,

@@ -1,5 +1,5 @@
 /** Sizes of users' objects over time: a sample every few minutes, kept for a day, since this start of the environment. */
-import type { CancelTimer, Clock, Timers } from '../base/clock.ts';
+import { type CancelTimer, type Clock, nowMicros, type Timers } from '../base/clock.ts';
 import type { ReplicaId } from '../base/ids.ts';
 import type { Row } from '../repr/types.ts';
 import type { LiveChange } from './live-rows.ts';
@@ -40,8 +40,7 @@ export class SizeHistory {
   }
 
   #take(): void {
-    const now = this.#o.clock.nowMs();
-    const at = BigInt(Math.round(now * 1000));
+    const at = BigInt(nowMicros(this.#o.clock));
     const byReplica = new Map<ReplicaId, Row[]>();
     for (const { replicaId, objectId, size, hydrated } of this.#o.sample()) {
       const rows = byReplica.get(replicaId) ?? [];

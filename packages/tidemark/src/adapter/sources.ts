@@ -2,7 +2,9 @@
  * File sources: loaded once, off this thread, into parts of their shard; then the shard joins the tables and its upper follows the
  * clock. Until then it is not readable: what reads it waits. A load that was cut short by a restart begins anew.
  */
+
 import { assert } from '../base/assert.ts';
+import { nowMicros } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import type { ItemEntity } from '../catalog/entities.ts';
@@ -10,7 +12,7 @@ import type { Part } from '../persist/shard-types.ts';
 import type { Options } from '../plan/statement/plan.ts';
 import { planStatement } from '../plan/statement.ts';
 import { emptyBatch } from '../repr/batch.ts';
-import type { ColumnDesc, RelationDesc } from '../repr/types.ts';
+import type { ColumnDesc, RelationDesc, Row } from '../repr/types.ts';
 import { sameType, typeToString } from '../repr/types.ts';
 import { parseStatement } from '../sql/parse.ts';
 import {
@@ -135,8 +137,10 @@ export const loadSource = {
   stop(env: Environment, id: GlobalId): void {
     loadsOf(env).get(id)?.abort();
     unreadableOf(env).delete(id);
-    env.setLiveLater('mz_source_statuses', id, []);
-    env.setLiveLater('mz_source_statistics', id, []);
+    env.setLive([
+      { table: 'mz_source_statuses', key: id, rows: [] },
+      { table: 'mz_source_statistics', key: id, rows: [] },
+    ]);
   },
 
   stopAll(env: Environment): void {
@@ -158,8 +162,9 @@ function status(
   state: 'starting' | 'running' | 'stalled',
   error: string | null,
 ): void {
-  const now = BigInt(Math.round(env.options.clock.nowMs() * 1000));
-  env.setLiveLater('mz_source_statuses', entity.id, [[entity.id, entity.name, 'file', now, state, error]]);
+  const now = BigInt(nowMicros(env.options.clock));
+  const row: Row = [entity.id, entity.name, 'file', now, state, error];
+  env.setLive([{ table: 'mz_source_statuses', key: entity.id, rows: [row] }]);
 }
 
 function statistics(
@@ -169,9 +174,9 @@ function statistics(
   known: number | null,
   committed: boolean,
 ): void {
-  env.setLiveLater('mz_source_statistics', id, [
-    [id, BigInt(p.rowsRead), known === null ? null : BigInt(known), BigInt(p.bytesRead), committed],
-  ]);
+  const of = known === null ? null : BigInt(known);
+  const row: Row = [id, BigInt(p.rowsRead), of, BigInt(p.bytesRead), committed];
+  env.setLive([{ table: 'mz_source_statistics', key: id, rows: [row] }]);
 }
 
 /** A full disk or a store that does not answer is waited out; what is wrong with the file itself is not. */

@@ -2,6 +2,8 @@
  * Starts a SUBSCRIBE: chooses its cluster, replica and time, builds its dataflow, and gives its rows as they come. It lives until it
  * ends, its reader closes it, or something that it stands on goes: then its reader hears why, and everything it held is free.
  */
+
+import { nowMicros } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import { GoneError } from '../controller/peeks.ts';
@@ -15,6 +17,7 @@ import { copyFormat } from '../plan/statement/copy-format.ts';
 import type { CopySubscribePlan, SubscribePlan } from '../plan/statement/plan.ts';
 import { SqlList } from '../repr/array.ts';
 import type { Batch } from '../repr/batch.ts';
+import type { Row } from '../repr/types.ts';
 import { EMPTY, MAX_TIME, type Timestamp } from '../time/timestamp.ts';
 import { SYSTEM_CLUSTER } from './clusters.ts';
 import { boundsOf, buildPlan, subscribeDataflow } from './dataflows.ts';
@@ -101,10 +104,11 @@ function announce(
   id: GlobalId,
   o: { readonly sessionId: number; readonly plan: SubscribePlan; readonly clusterId: string },
 ): () => void {
-  const now = BigInt(Math.round(env.options.clock.nowMs() * 1000));
+  const now = BigInt(nowMicros(env.options.clock));
   const named = new SqlList([...o.plan.query.dependsOn].sort());
-  env.setLiveLater('mz_subscriptions', id, [[id, BigInt(o.sessionId), o.clusterId, now, named]]);
-  return () => env.setLiveLater('mz_subscriptions', id, []);
+  const row: Row = [id, BigInt(o.sessionId), o.clusterId, now, named];
+  env.setLive([{ table: 'mz_subscriptions', key: id, rows: [row] }]);
+  return () => env.setLive([{ table: 'mz_subscriptions', key: id, rows: [] }]);
 }
 
 function chooseAsOf(

@@ -2,6 +2,7 @@
  * A transaction: the one time it reads at, with holds that keep everything readable there, or the rows it will write. Writes become
  * durable together at its end.
  */
+import { nowMicros } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import { type Batch, concatBatches } from '../repr/batch.ts';
@@ -24,7 +25,7 @@ export function newTransaction(env: Environment, explicit: boolean): Transaction
   return {
     status: 'open',
     explicit,
-    startedMicros: BigInt(Math.round(env.options.clock.nowMs() * 1000)),
+    startedMicros: BigInt(nowMicros(env.options.clock)),
     times: undefined,
     holds: [],
     writes: new Map(),

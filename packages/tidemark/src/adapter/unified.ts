@@ -5,7 +5,7 @@
  *
  * Cost: one dataflow a replica over log indexes, and a commit of the memory tables for each interval in which something changed.
  */
-import type { CancelTimer, Clock, Logger, Timers } from '../base/clock.ts';
+import { type CancelTimer, type Clock, type Logger, nowMicros, type Timers } from '../base/clock.ts';
 import { type ClusterId, type GlobalId, idClass, type ReplicaId } from '../base/ids.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { ComputeInstance } from '../controller/instance.ts';
@@ -119,7 +119,7 @@ export class Unified {
     const changes = [...more];
     if (this.#fresh.get(replicaId) !== fresh) {
       this.#fresh.set(replicaId, fresh);
-      const since = BigInt(Math.round(this.#world.options.clock.nowMs() * 1000));
+      const since = BigInt(nowMicros(this.#world.options.clock));
       changes.push({
         table: 'mz_introspection_freshness',
         key: replicaId,

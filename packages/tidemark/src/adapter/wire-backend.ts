@@ -1,6 +1,7 @@
 /**
  * The wire's backend over sessions: statements and portals by name, parameters decoded, results encoded a page at a time.
  */
+import { nowMicros } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import type {
   Backend,
@@ -101,11 +102,11 @@ class WireSession implements BackendSession {
 
   /** The session's row in mz_sessions; gives the call that takes it back. */
   #announce(startup: Startup): () => void {
-    const now = BigInt(Math.round(this.#env.options.clock.nowMs() * 1000));
+    const now = BigInt(nowMicros(this.#env.options.clock));
     const { user, applicationName, peer, pid } = startup;
     const row = [BigInt(pid), user, this.#session.settings.get('database'), applicationName, peer, now];
-    this.#env.setLiveLater('mz_sessions', String(pid), [row]);
-    return () => this.#env.setLiveLater('mz_sessions', String(pid), []);
+    this.#env.setLive([{ table: 'mz_sessions', key: String(pid), rows: [row] }]);
+    return () => this.#env.setLive([{ table: 'mz_sessions', key: String(pid), rows: [] }]);
   }
 
   get transactionStatus(): TransactionStatus {
@@ -256,7 +257,7 @@ class WireSession implements BackendSession {
 
   #formatContext(): FormatContext {
     const zone = findTimeZone(this.#session.settings.get('timezone')) ?? UTC;
-    return { timeZone: zone, nowMicros: Math.round(this.#env.options.clock.nowMs() * 1000) };
+    return { timeZone: zone, nowMicros: nowMicros(this.#env.options.clock) };
   }
 
   #outcome(result: Result, formats: readonly Format[]): Outcome {

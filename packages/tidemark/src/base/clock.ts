@@ -11,6 +11,9 @@ export interface Clock {
   monotonicNs(): number;
 }
 
+/** The wall reading in whole microseconds since the Unix epoch: what a timestamptz holds. */
+export const nowMicros = (clock: Pick<Clock, 'nowMs'>): number => Math.round(clock.nowMs() * 1000);
+
 /** Cancels a timer; calling it twice does nothing. */
 export type CancelTimer = () => void;
 

@@ -2,7 +2,7 @@
  * What one cluster tells those who follow lives, whatever else it does with the same words: the history, of replicas as they come and go
  * and of all lives on them; and progress, of what lives now.
  */
-import type { Clock } from '../base/clock.ts';
+import { type Clock, nowMicros } from '../base/clock.ts';
 import { type ClusterId, type GlobalId, idClass, type ReplicaId } from '../base/ids.ts';
 import type { LifecycleResponse, ProgressResponse, Response } from '../compute/protocol.ts';
 import type { Collection } from './collection.ts';
@@ -35,7 +35,7 @@ export class EpisodeFeed {
   }
 
   get #at(): number {
-    return Math.round(this.#o.clock.nowMs() * 1000);
+    return nowMicros(this.#o.clock);
   }
 
   received(replica: Replica, r: Response): void {

@@ -5,7 +5,7 @@
  * Log time of an event: the next multiple of the interval, strictly later than the event. Everything before the
  * multiple that `now` lies under is complete, so a row is visible at most one interval after its event.
  */
-import type { Clock } from '../base/clock.ts';
+import { type Clock, nowMicros } from '../base/clock.ts';
 import type { Batch } from '../repr/batch.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
 import { bucketNs, type TellCount } from './counters.ts';
@@ -39,7 +39,7 @@ export class EventClock {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.anchorMicros = Math.round(clock.nowMs() * 1000);
+    this.anchorMicros = nowMicros(clock);
     this.#originNs = clock.monotonicNs();
   }
 

@@ -51,13 +51,14 @@ export interface BuiltinTable {
   readonly columns: readonly BuiltinColumn[];
   readonly keys: readonly (readonly number[])[];
   readonly rows: { readonly [K in RowSourceKind]?: (source: RowSources[K]) => readonly BuiltinRow[] };
-  /** Written by a controller while the environment runs. */
-  readonly live: boolean;
-  /** Its rows survive the environment: a shard of the durable store. All others describe the present, in memory. */
-  readonly durable: boolean;
+  /**
+   * Where its rows come from. `derived`: from what the catalog holds, in memory, anew at each start. `live`: from controllers, about
+   * the present, in memory. `durable`: from the history, in a shard that outlives the environment.
+   */
+  readonly kept: 'derived' | 'live' | 'durable';
 }
 
-type Spec = Omit<BuiltinTable, 'keys' | 'live' | 'rows' | 'schema' | 'durable'> & {
+type Spec = Omit<BuiltinTable, 'keys' | 'kept' | 'rows' | 'schema'> & {
   readonly schema?: SystemSchema;
   readonly key?: readonly string[];
   readonly rows?: BuiltinTable['rows'];
@@ -70,7 +71,6 @@ export function table({ key, schema = 'mz_catalog', rows, durable, ...rest }: Sp
     schema,
     rows: rows ?? {},
     keys: keyOf(rest.columns, key),
-    live: rows === undefined,
-    durable: durable === true,
+    kept: durable === true ? 'durable' : rows === undefined ? 'live' : 'derived',
   };
 }

@@ -35,8 +35,8 @@ export interface BuiltinItem {
 const schemaId = (schema: SystemSchema): string => SYSTEM_SCHEMAS[schema].id;
 
 /** The shard of a builtin table; the name tells in which store it lives, the memory of the environment or the durable one. */
-export const builtinShard = (t: Pick<BuiltinTable, 'number' | 'durable'>): string =>
-  `${t.durable ? 'history' : 'builtin'}-${systemId(t.number)}`;
+export const builtinShard = (t: Pick<BuiltinTable, 'number' | 'kept'>): string =>
+  `${t.kept === 'durable' ? 'history' : 'builtin'}-${systemId(t.number)}`;
 
 function viewQuery(v: BuiltinView): Query {
   const statement = parseStatement(v.sql);

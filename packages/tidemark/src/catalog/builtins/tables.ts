@@ -1,6 +1,6 @@
 /**
  * The catalog's own tables. Each says how an entity becomes rows; the environment keeps what it emitted for an entity and
- * retracts exactly that. Tables whose rows come from controllers (`live`) are written by them through `LiveTable`.
+ * retracts exactly that. Tables without such a rule are written while the environment runs: by `LiveRows`, or by the history.
  */
 import { idClass } from '../../base/ids.ts';
 import { Interval } from '../../repr/interval.ts';
