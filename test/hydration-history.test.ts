@@ -136,10 +136,13 @@ test('L16, L17: progress weighs inputs by rows, is fixed by the as-of, and compl
       'CREATE MATERIALIZED VIEW v AS SELECT big.a FROM big, s1, s2, s3 WHERE big.a = s1.a AND s1.a = s2.a AND s2.a = s3.a',
     );
     await t.advance(3000);
-    assert.deepEqual(await look(), [[1030, 10_030]]);
+    const part = await look();
+    // Which of its two parts comes first is chance.
+    assert.ok([1030, 9030].includes(part[0]![0] as number), `one part of big and the small tables: ${part}`);
+    assert.deepEqual(part, [[part[0]![0], 10_030]]);
     await t.exec('INSERT INTO big SELECT generate_series(1, 500)');
     await t.advance(3000);
-    assert.deepEqual(await look(), [[1030, 10_030]], 'what is inserted later does not count');
+    assert.deepEqual(await look(), part, 'what is inserted later does not count');
     release();
     await t.advance(3000);
     assert.deepEqual(await look(), [[10_030, 10_030]]);
