@@ -1,5 +1,5 @@
 /**
- * An export on one worker: what it reports and logs. Each maintenance step reads its frontiers and says what moved: to the
+ * An export on one worker: what it reports and logs. A step that can have moved its frontiers reads them and says what moved: to the
  * controller, to the log, and to its lifecycle. Everything that reads progress stands in this file.
  *
  * Three frontiers, each with one definition:
@@ -162,6 +162,17 @@ export class Collection {
     return o.kind === 'index' ? meet(o.traces.oks.upper, o.traces.errs.upper) : o.sink.progress;
   }
 
+  get dataflowIndex(): number {
+    return this.#o.life;
+  }
+
+  /** Nothing is to be said of it until a frontier of its dataflow, or of its sink, moves. */
+  get isSettled(): boolean {
+    const l = this.#lifecycle;
+    const writes = this.#output?.kind === 'sink' ? this.#output.sink.writes : null;
+    return l.isHydrated && l.outputNs !== undefined && (writes === null || !writes.isOwner || l.isWritten);
+  }
+
   /** Says what moved since the last call. */
   report(): void {
     const o = this.#output;
@@ -242,4 +253,14 @@ export class Collection {
     if (Object.keys(left).length > 0)
       this.#o.send({ kind: 'frontiers', worker: this.#o.worker, id: this.id, ...left });
   }
+}
+
+/** `restless`: one of them is to be asked again though nothing moves. */
+export function reportAll(collections: Iterable<Collection>): 'settled' | 'restless' {
+  let settled = true;
+  for (const c of collections) {
+    c.report();
+    if (!c.isSettled) settled = false;
+  }
+  return settled ? 'settled' : 'restless';
 }

@@ -20,7 +20,7 @@ import type { ResourceUsage } from '../introspection/process-log.ts';
 import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
 import { ArrangementBytes } from './arrangement-bytes.ts';
 import { ClosedLives } from './closed-lives.ts';
-import { Collection } from './collection.ts';
+import { Collection, reportAll } from './collection.ts';
 import { DataflowInstance } from './dataflow-instance.ts';
 import { LoggingDataflow } from './logging-dataflow.ts';
 import type { MemoryBudget } from './memory-budget.ts';
@@ -29,6 +29,7 @@ import type { SnapshotProgress } from './progress.ts';
 import type { Command, DataflowDescription, Response, Tunables } from './protocol.ts';
 import { PROTOCOL_VERSION } from './protocol.ts';
 import { outcomesOf, reconcile } from './reconcile.ts';
+import { Reporting } from './reporting.ts';
 import { hostError, type ShardAccess } from './shard-source.ts';
 import type { FileWriter } from './sink/sink.ts';
 import { WorkerEvents } from './worker-events.ts';
@@ -103,6 +104,7 @@ export class ComputeWorker {
   readonly #collections = new Map<GlobalId, Collection>();
   readonly #dataflows = new Set<DataflowInstance>();
   readonly #byExport = new Map<GlobalId, DataflowInstance>();
+  readonly #reporting = new Reporting();
   #log: ComputeLog | null = null;
   #logging: LoggingDataflow | undefined;
   #tunables: Tunables = { maxResultSize: 1 << 30 };
@@ -193,6 +195,7 @@ export class ComputeWorker {
         // Unknown: dropped meanwhile.
         this.#byExport.get(command.id)?.allowWrites();
         this.#collections.get(command.id)?.allowWrites();
+        this.#touch(command.id);
         break;
       case 'allowCompaction':
         this.#allowCompaction(command.id, command.frontier);
@@ -225,6 +228,7 @@ export class ComputeWorker {
     this.#initial = null;
     this.#send({ kind: 'reconciled', worker: this.#o.index, outcomes: outcomesOf(decided) });
     for (const { id } of this.#logging!.indexes) this.#collections.get(id)!.repeat(MIN_TIME);
+    this.#reporting.touch(this.#logging!.dataflowIndex);
     for (const c of commands) {
       if (c.kind === 'createInstance') {
         assert(this.#logging!.isFor(c.logging), 'logging dataflows are never rebuilt');
@@ -248,6 +252,7 @@ export class ComputeWorker {
       if (failure !== null) this.#send({ kind: 'failed', worker: this.#o.index, id: c.id, ...failure });
     }
     if (requested.mayWrite) dataflow.allowWrites();
+    this.#reporting.touch(dataflow.dataflowIndex);
   }
 
   #createInstance(logging: LoggingConfig, tunables: Tunables): void {
@@ -267,6 +272,7 @@ export class ComputeWorker {
     this.#hidesInternal();
     this.#logging = new LoggingDataflow(this.#worker, logging, this.#log, this.#o.onLogUpdates);
     const { dataflowIndex } = this.#logging;
+    const logs: Collection[] = [];
     for (const { id, traces } of this.#logging.indexes) {
       const c = this.#collection({
         id,
@@ -277,7 +283,9 @@ export class ComputeWorker {
       });
       c.attach({ kind: 'index', traces });
       c.started('inputs_available');
+      logs.push(c);
     }
+    this.#reporting.add(dataflowIndex, { report: () => reportAll(logs) });
   }
 
   #configure(tunables: Tunables): void {
@@ -325,6 +333,7 @@ export class ComputeWorker {
 
   #createDataflow(description: DataflowDescription, reason: (id: GlobalId) => InstallReason): void {
     const hidden = description.internal === true && this.#hidesInternal();
+    const dataflowIndex = this.#worker.nextDataflowIndex;
     const log = hidden ? null : (this.#log?.dataflowCreated(this.#announced(description)) ?? null);
     const dataflow: DataflowInstance = new DataflowInstance({
       description,
@@ -344,7 +353,10 @@ export class ComputeWorker {
         this.#collection({ ...c, reason: reason(c.id), hidden: hidden && idClass(c.id) === 'transient' }),
       log,
       send: this.#send,
-      onChange: this.#o.onWake,
+      onChange: () => {
+        this.#reporting.touch(dataflowIndex);
+        this.#o.onWake();
+      },
       onError: (error) => this.#failed(dataflow, error),
       onRetry: (error) =>
         this.#o.logger.warn({ dataflow: description.name, error }, 'a write failed and is tried again'),
@@ -352,6 +364,8 @@ export class ComputeWorker {
     });
     this.#dataflows.add(dataflow);
     for (const id of dataflow.exports) this.#byExport.set(id, dataflow);
+    const reads = description.indexImports.map((i) => this.#collections.get(i.id)!.dataflowIndex);
+    this.#reporting.add(dataflowIndex, dataflow, reads);
   }
 
   /** What the log says of a dataflow that is about to be built. */
@@ -370,6 +384,11 @@ export class ComputeWorker {
       this.#send({ kind: 'failed', worker: this.#o.index, id: e.id, code, message });
   }
 
+  #touch(id: GlobalId): void {
+    const dataflow = this.#byExport.get(id);
+    if (dataflow !== undefined) this.#reporting.touch(dataflow.dataflowIndex);
+  }
+
   #allowCompaction(id: GlobalId, frontier: Frontier): void {
     const c = this.#collections.get(id);
     if (c === undefined) return;
@@ -385,7 +404,9 @@ export class ComputeWorker {
     this.#collections.delete(c.id);
     c.drop();
     this.#closedLives.close(c);
-    if (dataflow?.dropExport(c.id)) this.#dataflows.delete(dataflow);
+    if (!dataflow?.dropExport(c.id)) return;
+    this.#dataflows.delete(dataflow);
+    this.#reporting.remove(dataflow.dataflowIndex);
   }
 
   // ---- Running
@@ -426,9 +447,7 @@ export class ComputeWorker {
   }
 
   #report(): void {
-    for (const d of this.#dataflows) d.report();
-    if (this.#initial !== null) return;
-    for (const c of this.#collections.values()) c.report();
+    if (this.#initial === null) this.#reporting.report(this.#worker.takeRan());
   }
 
   /** Milliseconds until the log wants a turn though nothing happens; null without a log. */

@@ -27,7 +27,7 @@ import { type Batch, diffAt } from '../repr/batch.ts';
 import { type Frontier, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
 import { arrangementSpec } from '../trace/arranged-batch.ts';
 import type { TraceHandle } from '../trace/trace.ts';
-import type { Collection } from './collection.ts';
+import { type Collection, reportAll } from './collection.ts';
 import type { IndexTraces } from './peeks.ts';
 import { PlanHydration } from './plan-hydration.ts';
 import { SnapshotProgress } from './progress.ts';
@@ -136,6 +136,10 @@ export class DataflowInstance {
     return this.#compactedTo;
   }
 
+  get dataflowIndex(): number {
+    return this.#dataflow.dataflowIndex;
+  }
+
   get mayWrite(): boolean {
     return this.#permitted;
   }
@@ -222,9 +226,10 @@ export class DataflowInstance {
     for (const c of this.#live.values()) if (c.log !== null) yield c.log;
   }
 
-  /** After a step: says which nodes of its plans have computed their part. */
-  report(): void {
+  /** Says which nodes of its plans have computed their part, then what its exports say. */
+  report(): 'settled' | 'restless' {
     this.#hydration.look(() => this.#logs());
+    return reportAll(this.#live.values());
   }
 
   #importIndex(

@@ -78,6 +78,9 @@ export class Worker implements OperatorHost {
   /** Sent by peers for dataflows that this worker has not built yet. */
   readonly #early = new Map<number, { readonly from: number; readonly message: MeshMessage }[]>();
   readonly #idle = new Set<Trace>();
+  /** Dataflows of which an operator ran. */
+  #ran = new Set<number>();
+  #lastRan = -1;
 
   constructor(options: WorkerOptions) {
     this.index = options.index;
@@ -186,6 +189,7 @@ export class Worker implements OperatorHost {
         this.#running = true;
         op.run(new Fuel(this.#fuelPerRun));
         this.#running = false;
+        this.#note(op.address[0]!);
         const end = this.clock.monotonicNs();
         this.events.scheduleStop(op.operatorId, end - now);
         this.#urgentLeadNs = urgent
@@ -199,6 +203,20 @@ export class Worker implements OperatorHost {
       this.#stepping = false;
     }
     return this.hasWork ? 'more' : 'idle';
+  }
+
+  #note(dataflow: number): void {
+    if (dataflow === this.#lastRan) return;
+    this.#lastRan = dataflow;
+    this.#ran.add(dataflow);
+  }
+
+  /** The dataflows of which an operator ran since the last call: where a frontier can have moved. */
+  takeRan(): ReadonlySet<number> {
+    const ran = this.#ran;
+    if (ran.size > 0) this.#ran = new Set();
+    this.#lastRan = -1;
+    return ran;
   }
 
   /** One portion of merging, for a host with nothing else to do. Says whether more is left. */

@@ -13,8 +13,8 @@ import { exchange, type Pact } from '../dataflow/channel.ts';
 import type { OperatorContext, OperatorHost } from '../dataflow/operator.ts';
 import type { InputPort, OutputPort, Stream } from '../dataflow/ports.ts';
 import type { Batch } from '../repr/batch.ts';
-import { MIN_TIME, type Timestamp } from '../time/timestamp.ts';
-import type { ArrangedBatch, ArrangementSpec } from '../trace/arranged-batch.ts';
+import { type Frontier, MIN_TIME, type Timestamp } from '../time/timestamp.ts';
+import { type ArrangedBatch, type ArrangementSpec, emptyArranged } from '../trace/arranged-batch.ts';
 import { Batcher } from '../trace/batcher.ts';
 import { Fuel } from '../trace/fuel.ts';
 import { Trace, type TraceHandle, type TraceReader } from '../trace/trace.ts';
@@ -116,6 +116,10 @@ class Arranger {
       if (!batcher.absorb(fuel)) return false;
       const due = from.frontier > trace.upper;
       if (due && (from.isEmpty || batcher.absorbed >= SEAL_ROWS)) {
+        if (batcher.isEmptyBefore(from.frontier)) {
+          this.#passOver(from.frontier);
+          continue;
+        }
         batcher.startSeal({ lower: trace.upper, upper: from.frontier });
         continue;
       }
@@ -134,6 +138,13 @@ class Arranger {
     if (batch.length > 0) to.send(this.#capability, batch);
     this.#capability.downgrade(batch.upper);
     return true;
+  }
+
+  /** Nothing happened until then: what most arrangements see most of the time. */
+  #passOver(upper: Frontier): void {
+    const { trace, spec } = this.#p;
+    trace.insert(emptyArranged(spec, { lower: trace.upper, upper, since: MIN_TIME }));
+    this.#capability.downgrade(upper);
   }
 
   shutdown(): void {

@@ -84,13 +84,20 @@ export interface ArrangedBatch {
 
 const EMPTY_TABLE: Int32Array<ArrayBuffer> = new Int32Array(1);
 
-/** A batch without updates. */
+const empties = new WeakMap<ArrangementSpec, Omit<ArrangedBatch, 'lower' | 'upper' | 'since'>>();
+
+/** A batch without updates. Those of one arrangement share their columns: a worker at rest seals hundreds of them a second. */
 export function emptyArranged(
   spec: ArrangementSpec,
   bounds: { readonly lower: Frontier; readonly upper: Frontier; readonly since: Frontier },
 ): ArrangedBatch {
+  let empty = empties.get(spec);
+  if (empty === undefined) empties.set(spec, (empty = nothing(spec)));
+  return { ...bounds, ...empty };
+}
+
+function nothing(spec: ArrangementSpec): Omit<ArrangedBatch, 'lower' | 'upper' | 'since'> {
   return {
-    ...bounds,
     length: 0,
     keyCount: 0,
     keys: spec.keyColumns.map((c) => emptyOf(spec.kinds[c]!)),

@@ -55,6 +55,11 @@ export class Batcher {
     return Math.min(this.#waitingMin, this.#builder.minTime);
   }
 
+  /** Whether there is nothing to seal before `upper`. */
+  isEmptyBefore(upper: Frontier): boolean {
+    return this.#builder.length === 0 && !this.#builder.hasPending && this.#waitingMin >= upper;
+  }
+
   get sealing(): boolean {
     return this.#sealing !== undefined;
   }

@@ -76,12 +76,24 @@ export class Spine {
   }
 
   insert(batch: ArrangedBatch): void {
+    if (batch.length === 0 && this.#extend(batch.upper)) return;
     this.#layers.push({ batch, merge: undefined });
     this.#listed = undefined;
     this.#events.batchAdded(this.#operatorId, batch.length);
     this.#heap(batch, 1);
     this.#debt += MERGE_EFFORT * batch.length + MERGE_BASE;
     this.#plan();
+  }
+
+  /** Without updates it is the last batch's bound that moves, unless a reader may cut there or that batch is in a merge. */
+  #extend(upper: Frontier): boolean {
+    const n = this.#layers.length;
+    const last = this.#layers[n - 1];
+    if (last === undefined || upper > this.#physical || last.merge !== undefined) return false;
+    if (n > 1 && this.#layers[n - 2]!.merge !== undefined) return false;
+    last.batch = { ...last.batch, upper };
+    this.#listed = undefined;
+    return true;
   }
 
   /**
