@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import { runCrashRounds } from './crash.ts';
 
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['SEED'] ?? 1);
 const rounds = Number(process.env['RUNS'] ?? 3);
 
 test(`kill -9 at random moments, seed ${seed}: nothing acknowledged is lost, nothing is half there`, async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runCutovers } from './cutover.ts';
 
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['SEED'] ?? 1);
 const rounds = Number(process.env['RUNS'] ?? 2);
 
 test(`cut-over between processes under load, seed ${seed}: no acknowledged write is lost, none is there twice`, async () => {
