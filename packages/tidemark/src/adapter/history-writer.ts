@@ -1,12 +1,12 @@
 /**
- * Rows of durable relations, written as they change: the first change after a quiet time at once, later ones together, for each
- * commit moves the clock of all tables. Of each key the newest row, whatever it was in between. One commit at a time, so
- * that what is retracted is what is there; one that failed is made again with what is wanted by then.
+ * Rows of durable relations, written as they change, at the pace of `CommitPace`: of each key the newest row, whatever it was in
+ * between. One commit at a time, so that what is retracted is what is there.
  *
  * Until it is permitted (a read-only generation writes nothing) rows wait here; `permit` writes them.
  */
-import type { CancelTimer, Logger, Timers } from '../base/clock.ts';
+import type { Logger, Timers } from '../base/clock.ts';
 import type { BuiltinRow } from '../catalog/builtins/declare.ts';
+import { CommitPace } from './commit-pace.ts';
 
 export interface HistoryChange<Table extends string> {
   readonly table: Table;
@@ -23,23 +23,18 @@ export interface HistoryWriterOptions<Table extends string> {
   readonly logger: Logger;
 }
 
-/** Between two commits. */
-const PAUSE_MS = 200;
-/** Before a commit that failed is made again. */
-const RETRY_MS = 1000;
-
 export class HistoryWriter<Table extends string> {
   readonly #o: HistoryWriterOptions<Table>;
+  readonly #pace: CommitPace;
   #wanted = new Map<string, HistoryChange<Table>>();
   /** Called once everything put before is durable. */
   #waiting: (() => void)[] = [];
   #mayWrite = false;
-  #running: Promise<void> | null = null;
-  #cancelPause: CancelTimer | null = null;
   #closed = false;
 
   constructor(options: HistoryWriterOptions<Table>) {
     this.#o = options;
+    this.#pace = new CommitPace({ timers: options.timers, commit: () => this.#commit() });
   }
 
   /** Keys whose newest row is not durable yet. */
@@ -51,29 +46,17 @@ export class HistoryWriter<Table extends string> {
     if (this.#closed) return;
     for (const c of changes) this.#wanted.set(`${c.table}/${c.key}`, c);
     if (onDurable !== undefined) this.#waiting.push(onDurable);
-    this.#flush();
+    this.#pace.wake();
   }
 
   permit(): void {
     this.#mayWrite = true;
-    this.#flush();
+    this.#pace.wake();
   }
 
-  #flush(): void {
-    if (!this.#mayWrite || this.#running !== null || this.#cancelPause !== null) return;
-    if (this.#wanted.size === 0 && this.#waiting.length === 0) return;
-    this.#running = this.#write().then((done) => {
-      this.#running = null;
-      this.#later(done ? PAUSE_MS : RETRY_MS);
-    });
-  }
-
-  #later(ms: number): void {
-    if (this.#closed) return;
-    this.#cancelPause = this.#o.timers.after(ms, () => {
-      this.#cancelPause = null;
-      this.#flush();
-    });
+  #commit(): Promise<boolean> | null {
+    const nothing = this.#wanted.size === 0 && this.#waiting.length === 0;
+    return nothing || !this.#mayWrite ? null : this.#write();
   }
 
   /** Whether it is durable. */
@@ -98,10 +81,8 @@ export class HistoryWriter<Table extends string> {
 
   /** Writes what waits, once; what does not become durable then is lost with the process. */
   async close(): Promise<void> {
-    this.#cancelPause?.();
-    this.#cancelPause = null;
     this.#closed = true;
-    await this.#running;
+    await this.#pace.close();
     if (this.#mayWrite && this.#wanted.size > 0) await this.#write();
   }
 }

@@ -1,8 +1,7 @@
 /**
  * Rows about the present, which controllers keep under keys of their own. They stand in the books at once, where one-off queries
- * read them; the commit that brings them into the relation's shard follows: the first change after a quiet time is committed at once,
- * later ones together. Each commit moves the clock of all tables and makes every view follow, so a thousand objects that hydrate must not
- * cause a thousand. One that failed is made again until it is there.
+ * read them; the commit that brings them into the relation's shard follows at the pace of `CommitPace`: a commit makes every view follow,
+ * so a thousand objects that hydrate must not cause a thousand.
  */
 import type { Logger, Timers } from '../base/clock.ts';
 import type { BuiltinRows, PreparedRows } from '../catalog/builtin-rows.ts';
@@ -12,6 +11,7 @@ import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/table
 import { type Batch, consolidate } from '../repr/batch.ts';
 import { batchOf } from '../repr/rows.ts';
 import type { Row } from '../repr/types.ts';
+import { CommitPace } from './commit-pace.ts';
 
 /** What stands under a key of a table from now on; no rows: it goes. */
 export interface LiveChange {
@@ -27,21 +27,15 @@ export interface LiveRowsOptions {
   readonly write: (updates: ReadonlyMap<string, readonly Batch[]>) => Promise<unknown>;
 }
 
-/** Between two commits: five in a second add little to the tick of the tables. */
-const PAUSE_MS = 200;
-/** Before a commit that failed is made again. */
-const RETRY_MS = 1000;
-
 export class LiveRows {
   readonly #o: LiveRowsOptions;
+  readonly #pace: CommitPace;
   #pending: PreparedRows[] = [];
-  /** A commit is under way, or the pause after it. */
-  #busy = false;
-  #cancel: (() => void) | null = null;
   #closed = false;
 
   constructor(options: LiveRowsOptions) {
     this.#o = options;
+    this.#pace = new CommitPace({ timers: options.timers, commit: () => this.#commit() });
   }
 
   set(changes: readonly LiveChange[]): void {
@@ -55,36 +49,28 @@ export class LiveRows {
       prepared.commit();
       this.#pending.push(prepared);
     }
-    if (!this.#busy) this.#commit();
+    this.#pace.wake();
   }
 
-  #commit(): void {
-    const updates = builtinUpdates(this.#pending);
+  #commit(): Promise<boolean> | null {
+    const pending = this.#pending;
+    const updates = builtinUpdates(pending);
     this.#pending = [];
-    this.#busy = false;
-    if (updates.size === 0) return;
-    this.#busy = true;
-    this.#write(updates);
-  }
-
-  #write(updates: ReadonlyMap<string, readonly Batch[]>): void {
-    this.#o.write(updates).then(
-      () => this.#later(PAUSE_MS, () => this.#commit()),
+    if (updates.size === 0) return null;
+    return this.#o.write(updates).then(
+      () => true,
       (error: unknown) => {
-        if (this.#closed) return;
-        this.#o.logger.warn({ error }, 'catalog relations wait for their update');
-        this.#later(RETRY_MS, () => this.#write(updates));
+        this.#pending = [...pending, ...this.#pending];
+        if (!this.#closed) this.#o.logger.warn({ error }, 'catalog relations wait for their update');
+        return false;
       },
     );
   }
 
-  #later(ms: number, f: () => void): void {
-    if (!this.#closed) this.#cancel = this.#o.timers.after(ms, f);
-  }
-
+  /** What waits is not written any more. */
   close(): void {
     this.#closed = true;
-    this.#cancel?.();
+    void this.#pace.close();
   }
 }
 
