@@ -246,9 +246,15 @@ export class Clusters {
     this.#instances.delete(clusterId);
   }
 
-  /** What a replica is told about its logs it is told once, when it starts. */
-  async introspectionChanged(clusterId: ClusterId): Promise<void> {
+  /** What a replica is told about its logs it is told once, when it starts: a change of introspection restarts it. */
+  async clusterChanged(before: ClusterEntity, after: ClusterEntity): Promise<void> {
+    if (
+      before.introspectionIntervalMs === after.introspectionIntervalMs &&
+      before.introspectionDebugging === after.introspectionDebugging
+    )
+      return;
     const { catalog } = this.#host;
+    const clusterId = after.id;
     this.instance(clusterId).setLogging(catalog.logging(clusterId));
     for (const r of catalog.clusterById(clusterId)!.replicas) await this.#supervisors.get(r.id)?.restart();
   }

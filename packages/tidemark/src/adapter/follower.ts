@@ -115,7 +115,7 @@ export class Follower implements CatalogFollower {
     const before = storedLike(env, put);
     const old = new Map(before.map((e) => [entityKey(e), e]));
     const doomed = gone.flatMap((e) =>
-      e.kind === 'cluster' ? [{ id: e.id, replicas: replicasOf(env, e.id) }] : [],
+      e.kind === 'cluster' ? [{ id: e.id, replicas: env.catalog.replicasOf(e.id) }] : [],
     );
     for (const e of put) if (e.kind === 'item') await followShard(env, e);
     const { items, loaded } = this.#load([...storedLike(env, gone), ...before], put);
@@ -202,17 +202,9 @@ export class Follower implements CatalogFollower {
 const storedLike = (env: Environment, put: readonly Entity[]): Entity[] =>
   put.flatMap((e) => env.catalog.get(e.kind, e.id) ?? []);
 
-const replicasOf = (env: Environment, clusterId: string) =>
-  [...env.catalog.all('replica')].filter((r) => r.clusterId === clusterId);
-
 async function putCluster(env: Environment, e: ClusterEntity, old: Entity | undefined): Promise<void> {
   if (!env.clusters.instances.has(e.id)) env.clusters.startCluster(e.id);
-  else if (
-    old?.kind === 'cluster' &&
-    (old.introspectionIntervalMs !== e.introspectionIntervalMs ||
-      old.introspectionDebugging !== e.introspectionDebugging)
-  )
-    await env.clusters.introspectionChanged(e.id);
+  else if (old?.kind === 'cluster') await env.clusters.clusterChanged(old, e);
 }
 
 async function putReplica(env: Environment, e: ReplicaEntity, old: Entity | undefined): Promise<void> {

@@ -2,7 +2,7 @@
  * Lifecycle events as an async iterator: those of living objects first, then each new one, every transition once and in order. A replica
  * that is connected again repeats what it has told, with the same instants; that is no transition.
  */
-import type { ClusterId, GlobalId } from '../base/ids.ts';
+import { type ClusterId, type GlobalId, idClass } from '../base/ids.ts';
 import type { LifecycleEvent } from '../controller/lives.ts';
 import type { Environment } from './environment.ts';
 
@@ -20,7 +20,7 @@ export async function* lifecycleEvents(
   const queue: LifecycleEvent[] = [];
   let wake: () => void = () => undefined;
   const matches = (e: LifecycleEvent, clusterId: ClusterId): boolean =>
-    e.objectId.startsWith('u') &&
+    idClass(e.objectId) === 'user' &&
     (filter.objectId === undefined || e.objectId === filter.objectId) &&
     (filter.clusterId === undefined || clusterId === filter.clusterId);
   const told = new Map<GlobalId, Set<string>>();

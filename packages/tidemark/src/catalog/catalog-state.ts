@@ -14,6 +14,7 @@ import {
   type Entity,
   entityKey,
   type LoadedItem,
+  type ReplicaEntity,
   type SchemaEntity,
   type SequenceEntity,
 } from './entities.ts';
@@ -129,9 +130,12 @@ export class CatalogState implements CatalogReader {
   clusterById(id: ClusterId): ClusterEntry | undefined {
     const c = this.get('cluster', id);
     if (c === undefined) return undefined;
-    const replicas = [...this.all('replica')]
-      .filter((r) => r.clusterId === id)
-      .map((r) => ({ id: r.id, name: r.name, workers: r.workers, size: r.size }));
+    const replicas = this.replicasOf(id).map((r) => ({
+      id: r.id,
+      name: r.name,
+      workers: r.workers,
+      size: r.size,
+    }));
     return {
       id,
       name: c.name,
@@ -139,6 +143,10 @@ export class CatalogState implements CatalogReader {
       introspectionIntervalMs: c.introspectionIntervalMs,
       introspectionDebugging: c.introspectionDebugging,
     };
+  }
+
+  replicasOf(clusterId: ClusterId): readonly ReplicaEntity[] {
+    return [...this.all('replica')].filter((r) => r.clusterId === clusterId);
   }
 
   *clusters(): Iterable<ClusterEntry> {

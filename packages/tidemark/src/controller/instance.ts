@@ -5,7 +5,7 @@
  */
 import { assert } from '../base/assert.ts';
 import { SqlError } from '../base/error.ts';
-import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
+import { type ClusterId, type GlobalId, idClass, type ReplicaId } from '../base/ids.ts';
 import type { Command, DataflowDescription, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { PROTOCOL_VERSION } from '../compute/protocol.ts';
 import { sqlErrorOf } from '../expr/eval-error.ts';
@@ -165,7 +165,7 @@ export class ComputeInstance {
   addReplica(id: ReplicaId, connection: ReplicaConnection, introspection?: ReplicaIntrospection): void {
     assert(!this.#replicas.has(id), `replica ${id} is added once`);
     const { clock, hydrationConcurrency } = this.#o;
-    const isSystem = this.clusterId.startsWith('s');
+    const isSystem = idClass(this.clusterId) === 'system';
     const replica = new Replica({
       id,
       connection,
@@ -375,7 +375,7 @@ export class ComputeInstance {
         id,
         kind: internal && kind === 'index' ? 'log' : kind,
         outputId,
-        transient: id.startsWith('t'),
+        transient: idClass(id) === 'transient',
         asOf,
         replicaId,
         indexImports,

@@ -10,7 +10,7 @@
  * at alone, and the whole queue only when an index hydrated, a slot was freed, or the capacity changed.
  */
 import { assert } from '../base/assert.ts';
-import type { GlobalId } from '../base/ids.ts';
+import { type GlobalId, idClass } from '../base/ids.ts';
 import type { Command, DataflowDescription, Response } from '../compute/protocol.ts';
 import type { StartReason } from '../introspection/lifecycle.ts';
 import { EMPTY } from '../time/timestamp.ts';
@@ -86,7 +86,7 @@ export class HydrationLimiter {
   #created(d: DataflowDescription): void {
     const ids = exportIds(d);
     // Queries wait for nobody, nor does what tells about the others.
-    if (d.internal === true || ids.some((id) => id.startsWith('t'))) return;
+    if (d.internal === true || ids.some((id) => idClass(id) === 'transient')) return;
     const o: Limited = {
       exports: new Map(ids.map((id) => [id, new Set()])),
       indexImports: d.indexImports.map((i) => i.id),

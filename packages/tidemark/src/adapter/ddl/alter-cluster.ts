@@ -10,18 +10,16 @@ import type { AlterPlan, Options } from '../../plan/statement/plan.ts';
 import type { Environment } from '../environment.ts';
 import { managedNames, newReplicas, refuseSystem, replicationFactor } from './clusters.ts';
 import { replacedBy } from './create.ts';
-import { flag, introspectionInterval, memoryLimit, onlyOptions, replicaSize } from './options.ts';
+import {
+  CLUSTER_OPTIONS,
+  flag,
+  introspectionInterval,
+  memoryLimit,
+  onlyOptions,
+  replicaSize,
+} from './options.ts';
 
 type Change = Extract<AlterPlan, { kind: 'alterSet' | 'alterReset' }>;
-
-const CHANGEABLE = [
-  'size',
-  'replication factor',
-  'introspection interval',
-  'introspection debugging',
-  'managed',
-  'memory limit',
-];
 
 /** What RESET gives; a size has no default. */
 const DEFAULTS: Options = {
@@ -36,9 +34,9 @@ export async function alterCluster(env: Environment, plan: Change): Promise<void
   const id = plan.object.id as ClusterId;
   refuseSystem(id);
   const options = plan.kind === 'alterSet' ? plan.options : resetOptions(plan.options);
-  onlyOptions(options, CHANGEABLE, 'a cluster');
+  onlyOptions(options, CLUSTER_OPTIONS, 'a cluster');
   const before = env.catalog.get('cluster', id)!;
-  const replicas = [...env.catalog.all('replica')].filter((r) => r.clusterId === id);
+  const replicas = env.catalog.replicasOf(id);
   const cluster = changed(before, options, replicas);
   const { gone, missing } = toReplace(cluster, options, replicas);
   const made = newReplicas(
@@ -50,11 +48,7 @@ export async function alterCluster(env: Environment, plan: Change): Promise<void
   await env.transact({ remove: [...replacedBy(env, put), ...gone], put });
   for (const r of made.replicas) env.clusters.startReplica(id, r);
   for (const r of gone) await env.clusters.stopReplica(r.id);
-  if (
-    cluster.introspectionIntervalMs !== before.introspectionIntervalMs ||
-    cluster.introspectionDebugging !== before.introspectionDebugging
-  )
-    await env.clusters.introspectionChanged(id);
+  await env.clusters.clusterChanged(before, cluster);
 }
 
 /** What a replica of the cluster is made with. */
@@ -68,7 +62,7 @@ function managedOptions({ size, memoryLimitBytes }: ClusterEntity): Options {
 function resetOptions(names: readonly string[]): Options {
   if (names.includes('size'))
     throw new SqlError('invalid_parameter_value', 'SIZE has no default to reset it to');
-  onlyOptions(Object.fromEntries(names.map((n) => [n, true])), CHANGEABLE, 'a cluster');
+  onlyOptions(Object.fromEntries(names.map((n) => [n, true])), CLUSTER_OPTIONS, 'a cluster');
   return Object.fromEntries(names.map((n) => [n, DEFAULTS[n]!]));
 }
 

@@ -1,28 +1,21 @@
 /** CREATE CLUSTER and its replicas; CREATE SCHEMA and DATABASE; COMMENT ON. */
 import { SqlError, unsupported } from '../../base/error.ts';
-import type { ClusterId, ReplicaId } from '../../base/ids.ts';
+import { type ClusterId, idClass, type ReplicaId } from '../../base/ids.ts';
 import type { ClusterEntity, CommentEntity, Entity, ReplicaEntity } from '../../catalog/entities.ts';
 import type { ClusterPlan, Options, Plan, ReplicaPlan } from '../../plan/statement/plan.ts';
 import type { Environment } from '../environment.ts';
 import { type Notify, replacedBy } from './create.ts';
 import {
+  CLUSTER_OPTIONS,
   flag,
   introspectionInterval,
   memoryLimit,
   onlyOptions,
+  REPLICA_OPTIONS,
   replicaAddress,
   replicaIntrospection,
   replicaSize,
 } from './options.ts';
-
-const REPLICA_OPTIONS = [
-  'size',
-  'addresses',
-  'workers',
-  'memory limit',
-  'introspection interval',
-  'introspection debugging',
-];
 
 /** As many replicas as anybody has a use for; a slip of the finger should not start a thousand threads. */
 const MAX_REPLICAS = 16;
@@ -38,18 +31,7 @@ export async function createCluster(
     notify(`cluster "${name}" already exists, skipping`);
     return;
   }
-  onlyOptions(
-    options,
-    [
-      'size',
-      'replication factor',
-      'introspection interval',
-      'introspection debugging',
-      'managed',
-      'memory limit',
-    ],
-    'a cluster',
-  );
+  onlyOptions(options, CLUSTER_OPTIONS, 'a cluster');
   const wanted = wantedReplicas(plan);
   const id = env.catalog.allocate('cluster');
   const clusterId = `u${id.first}` as ClusterId;
@@ -177,7 +159,7 @@ export async function createClusterReplica(
 }
 
 export function refuseSystem(id: string): void {
-  if (id.startsWith('s'))
+  if (idClass(id) === 'system')
     throw new SqlError('insufficient_privilege', 'the system cluster cannot be changed');
 }
 

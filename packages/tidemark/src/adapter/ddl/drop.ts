@@ -54,9 +54,7 @@ function collect(env: Environment, o: ObjectRef, plan: DropPlan, database: strin
       refuseSystem(clusterId);
       refuseManaged(env, clusterId);
       const name = o.parts[o.parts.length - 1]!;
-      const replica = [...env.catalog.all('replica')].find(
-        (r) => r.clusterId === clusterId && r.name === name,
-      );
+      const replica = env.catalog.replicasOf(clusterId).find((r) => r.name === name);
       assert(replica !== undefined, `replica ${name} was found by the planner`);
       doomed.entities.push(replica);
       doomed.replicas.push({ clusterId, name });
@@ -125,7 +123,7 @@ function dropCluster(env: Environment, id: ClusterId, plan: DropPlan, doomed: Do
   if (inside.length > 0 && !plan.cascade)
     throw stillNeeded({ name: { item: `cluster ${cluster.name}` } }, inside);
   for (const i of inside) dropWithDependants(env, i, plan, doomed);
-  doomed.entities.push(cluster, ...[...env.catalog.all('replica')].filter((r) => r.clusterId === id));
+  doomed.entities.push(cluster, ...env.catalog.replicasOf(id));
   doomed.clusters.push(id);
 }
 

@@ -4,6 +4,24 @@ import type { ReplicaIntrospection } from '../../introspection/logging-config.ts
 import type { OptionDatum, Options } from '../../plan/statement/plan.ts';
 import { parseInterval } from '../../repr/interval-parse.ts';
 
+/** Those of a cluster, and of a replica, that have an effect; the planner knows more names, and they are refused. */
+export const CLUSTER_OPTIONS: readonly string[] = [
+  'size',
+  'replication factor',
+  'introspection interval',
+  'introspection debugging',
+  'managed',
+  'memory limit',
+];
+export const REPLICA_OPTIONS: readonly string[] = [
+  'size',
+  'addresses',
+  'workers',
+  'memory limit',
+  'introspection interval',
+  'introspection debugging',
+];
+
 export interface ReplicaSize {
   readonly size: string;
   readonly workers: number;
