@@ -84,6 +84,53 @@ for (const workers of [1, 2, 4])
     await t.close();
   });
 
+const TOLD = [
+  'mz_hydration_statuses',
+  'mz_compute_hydration_statuses',
+  'mz_object_arrangement_sizes',
+  'mz_compute_operator_hydration_statuses',
+  'mz_hydration_progress',
+  'mz_compute_hydration_timestamps',
+];
+
+test('what replicas tell of a replacement is told of the object that it maintains, as soon as it is applied', async () => {
+  const t = await opened();
+  const told = async (): Promise<unknown> =>
+    Promise.all(
+      TOLD.map(async (relation) => {
+        const found = await t.query(`SELECT * FROM mz_internal.${relation} WHERE object_id LIKE 'u%'`);
+        const ids = new Set(found.map((row) => row['object_id']));
+        return [relation, [...ids], found.every((row) => row['hydrated'] !== false)];
+      }),
+    );
+  const mv = t.id('mv');
+  await t.exec(REPLACEMENT);
+  const r = t.id('r');
+  await t.advance(3000);
+  const plan = 'EXPLAIN ANALYZE HYDRATION FOR MATERIALIZED VIEW mv';
+  const before = (await t.query(plan)).length;
+  await t.exec('ALTER MATERIALIZED VIEW mv APPLY REPLACEMENT r');
+  await t.advance(3000);
+  assert.deepEqual(
+    await told(),
+    TOLD.map((relation) => [relation, [mv], true]),
+  );
+  assert.notEqual(mv, r);
+  const sizes = await t.query(`SELECT size > 0 AS known FROM mz_internal.mz_object_arrangement_sizes
+    WHERE object_id = '${mv}'`);
+  assert.deepEqual(sizes, [{ known: true }]);
+  assert.ok(before > 0);
+  assert.ok((await t.query(plan)).length >= before, 'its plan is that of what maintains it now');
+  await t.exec('DROP TABLE t CASCADE');
+  await t.advance(2000);
+  assert.deepEqual(
+    await told(),
+    TOLD.map((relation) => [relation, [], true]),
+  );
+  await t.assertNothingLeft();
+  await t.close();
+});
+
 test('a replacement can be dropped, outlives a restart unapplied, and goes with what it replaces', async () => {
   const t = await opened();
   await t.exec(`${REPLACEMENT}; DROP MATERIALIZED VIEW r`);

@@ -12,12 +12,12 @@ import type { ReconciliationOutcomes, ReplicaConnection } from '../compute/proto
 import type { EpisodeEvent, LifeAck } from '../controller/episodes.ts';
 import { ComputeInstance } from '../controller/instance.ts';
 import type { LifecycleEvent } from '../controller/lives.ts';
-import type { ProgressRow } from '../controller/progress.ts';
 import type { Row } from '../repr/types.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Hydration } from './hydration/hydration.ts';
 import type { Leadership } from './leadership.ts';
 import type { LiveChange } from './live-rows.ts';
+import { ProgressRows } from './progress-rows.ts';
 import { ReplicaSupervisor } from './replica-supervisor.ts';
 import type { Unified } from './unified.ts';
 import { installViewIndexes } from './view-indexes.ts';
@@ -73,6 +73,7 @@ export interface ClusterHost {
   readonly hydration: Pick<Hydration, 'lifecycle' | 'failed' | 'frontierMoved' | 'replicaStatus'>;
   uuid(): string;
   setLive(changes: readonly LiveChange[]): void;
+  onCatalogChange(listener: () => void): () => void;
   /** What replicas tell about their objects. */
   readonly unified: Unified;
   /** Hears what happens to replicas and what they maintain. */
@@ -85,22 +86,18 @@ const hydrationConcurrency = (catalog: CatalogState): number =>
 const metricsIntervalMs = (catalog: CatalogState): number =>
   durationMs('metrics_interval', catalog.setting('metrics_interval') ?? SETTINGS.metrics_interval.default);
 
-const progressRow = (replicaId: ReplicaId, id: GlobalId, { rowsDone, rowsTotal }: ProgressRow): Row => [
-  id,
-  replicaId,
-  BigInt(rowsDone),
-  rowsTotal === null ? null : BigInt(rowsTotal),
-];
-
 export class Clusters {
   readonly #host: ClusterHost;
   readonly #instances = new Map<ClusterId, ComputeInstance>();
+  readonly #progress: ProgressRows;
   readonly #supervisors = new Map<ReplicaId, ReplicaSupervisor>();
   readonly #reconciliations = new Map<ReplicaId, ReadonlyMap<string, number>>();
   readonly #lifecycleListeners = new Set<(event: LifecycleEvent, clusterId: ClusterId) => void>();
 
   constructor(host: ClusterHost) {
     this.#host = host;
+    this.#progress = new ProgressRows(host);
+    host.onCatalogChange(() => this.#progress.catalogChanged());
   }
 
   get instances(): ReadonlyMap<ClusterId, ComputeInstance> {
@@ -128,10 +125,7 @@ export class Clusters {
       start,
       uuid: () => this.#host.uuid(),
       onEpisode: (e) => this.#host.history.receive(e),
-      onProgress: (replicaId, id, row) => {
-        const rows = row === null ? [] : [progressRow(replicaId, id, row)];
-        this.#host.setLive([{ table: 'mz_hydration_progress', key: `${replicaId}/${id}`, rows }]);
-      },
+      onProgress: (replicaId, id, row) => this.#progress.take(replicaId, id, row),
       hydrationConcurrency: () => hydrationConcurrency(catalog),
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
       onReconciled: (id, outcomes) => this.#reconciled(id, outcomes),

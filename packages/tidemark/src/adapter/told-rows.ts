@@ -56,22 +56,28 @@ export interface ToldChange {
 export class ToldRows {
   readonly #replicaId: string;
   readonly #workers: bigint;
-  readonly #objectOf: (exportId: GlobalId) => GlobalId;
+  readonly #shownAs: (exportId: GlobalId) => GlobalId | null;
   readonly #told = new Map<string, Told>();
   /** What stands in the relations, by key. */
   readonly #shown = new Map<
     string,
-    { readonly table: BuiltinTableName; readonly text: string; readonly size: bigint }
+    {
+      readonly table: BuiltinTableName;
+      readonly objectId: GlobalId;
+      readonly text: string;
+      readonly size: bigint;
+    }
   >();
 
   constructor(o: {
     readonly replicaId: string;
     readonly workers: number;
-    readonly objectOf: (exportId: GlobalId) => GlobalId;
+    /** The object that it is told about; null: none. */
+    readonly shownAs: (exportId: GlobalId) => GlobalId | null;
   }) {
     this.#replicaId = o.replicaId;
     this.#workers = BigInt(o.workers);
-    this.#objectOf = o.objectOf;
+    this.#shownAs = o.shownAs;
   }
 
   /** Takes an interval in; gives what changes in the relations. */
@@ -86,10 +92,18 @@ export class ToldRows {
     return [...touched].flatMap((key) => this.#change(key) ?? []);
   }
 
+  /** Gives what changes since exports maintain other objects: a replacement was applied. */
+  catalogChanged(): ToldChange[] {
+    return [...this.#told].flatMap(([key, { exportId }]) =>
+      (this.#shown.get(key)?.objectId ?? null) === this.#shownAs(exportId) ? [] : (this.#change(key) ?? []),
+    );
+  }
+
   #change(key: string): ToldChange | null {
     const told = this.#told.get(key);
     const shown = this.#shown.get(key);
-    const row = told === undefined ? null : this.#row(told);
+    const objectId = told === undefined ? null : this.#shownAs(told.exportId);
+    const row = objectId === null ? null : this.#row(told!, objectId);
     if (row === null) {
       if (shown === undefined) return null;
       this.#shown.delete(key);
@@ -99,15 +113,14 @@ export class ToldRows {
     if (shown?.text === text) return null;
     const size = told!.what === 'size' ? told!.told : 0n;
     // Sizes move with every row; who reads them wants their magnitude.
-    if (shown !== undefined && told!.what === 'size' && distance(size, shown.size) * 16n <= shown.size)
-      return null;
+    const near = shown?.objectId === objectId && distance(size, shown!.size) * 16n <= shown!.size;
+    if (told!.what === 'size' && near) return null;
     const table = TABLES[told!.what];
-    this.#shown.set(key, { table, text, size });
+    this.#shown.set(key, { table, objectId: objectId!, text, size });
     return { table, key, rows: [row] };
   }
 
-  #row(t: Told): Row | null {
-    const id = this.#objectOf(t.exportId);
+  #row(t: Told, id: GlobalId): Row | null {
     const all = t.told >= this.#workers && t.done >= this.#workers;
     switch (t.what) {
       case 'hydration':
@@ -125,8 +138,10 @@ export class ToldRows {
   *sizes(): Iterable<{ readonly objectId: GlobalId; readonly size: bigint; readonly hydrated: boolean }> {
     for (const { what, exportId, told } of this.#told.values()) {
       if (what !== 'size') continue;
+      const objectId = this.#shownAs(exportId);
+      if (objectId === null) continue;
       const done = this.#told.get(`hydration/${exportId}/0`)?.done ?? 0n;
-      yield { objectId: this.#objectOf(exportId), size: told, hydrated: done >= this.#workers };
+      yield { objectId, size: told, hydrated: done >= this.#workers };
     }
   }
 

@@ -79,6 +79,8 @@ export class Unified {
     });
     const stopCatalog = this.#world.onCatalogChange(() => {
       for (const id of [...this.#sealed]) look(id);
+      const changes = [...this.#feeds.values()].flatMap((f) => f.catalogChanged());
+      if (changes.length > 0) this.#world.setLive(changes);
     });
     this.#stopListening = () => {
       stopUppers();
@@ -152,7 +154,7 @@ class Feed {
     this.#world = world;
     this.#place = place;
     this.#onFresh = onFresh;
-    this.#told = new ToldRows({ ...place, objectOf: (id) => world.catalog.objectOf(id) });
+    this.#told = new ToldRows({ ...place, shownAs: (id) => world.catalog.shownAs(id) });
   }
 
   start(): void {
@@ -202,6 +204,10 @@ class Feed {
 
   #keyed(changes: ReturnType<ToldRows['take']>): LiveChange[] {
     return changes.map((c) => ({ ...c, key: `${this.#place.replicaId}/${c.key}` }));
+  }
+
+  catalogChanged(): LiveChange[] {
+    return this.#keyed(this.#told.catalogChanged());
   }
 
   #publish(changes: ReturnType<ToldRows['take']>): void {

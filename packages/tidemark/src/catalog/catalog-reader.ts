@@ -97,6 +97,8 @@ export interface CatalogReader {
   /** What `'name'::regnamespace` is. */
   schemaOid(parts: readonly string[], context: NameContext): number | undefined;
   item(id: GlobalId): CatalogItem | undefined;
+  /** What maintains an object: itself, unless it was replaced. */
+  exportOf(id: GlobalId): GlobalId;
   indexesOn(id: GlobalId): readonly IndexItem[];
   items(): Iterable<CatalogItem>;
   cluster(name: string): ClusterEntry | undefined;

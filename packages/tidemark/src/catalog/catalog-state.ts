@@ -158,6 +158,12 @@ export class CatalogState implements CatalogReader {
     return this.#replaced.get(exportId) ?? exportId;
   }
 
+  /** The object that what an export tells is about; null: the object was replaced, and another export maintains it. */
+  shownAs(exportId: GlobalId): GlobalId | null {
+    const id = this.objectOf(exportId);
+    return this.exportOf(id) === exportId ? id : null;
+  }
+
   /** The export that maintains an object. */
   exportOf(id: GlobalId): GlobalId {
     return this.get('item', id)?.exportId ?? id;

@@ -113,6 +113,9 @@ export class TestCatalog implements CatalogReader {
   item(id: GlobalId): CatalogItem | undefined {
     return this.#items.find((i) => i.id === id);
   }
+  exportOf(id: GlobalId): GlobalId {
+    return id;
+  }
   indexesOn(id: GlobalId): readonly IndexItem[] {
     return this.#items.filter((i): i is IndexItem => i.kind === 'index' && i.on === id);
   }

@@ -73,8 +73,8 @@ const MEASURES: Readonly<Record<Property, Measure>> = {
   },
 };
 
-function querySql(s: ExplainAnalyzeStatement, item: CatalogItem): string {
-  const { id } = item;
+/** `id`: of the export that maintains the object. */
+function querySql(s: ExplainAnalyzeStatement, item: CatalogItem, id: GlobalId): string {
   const by = s.skew ? 'worker_id' : '';
   const suffix = s.skew ? '_per_worker' : '';
   const properties = [...new Set(s.properties)];
@@ -124,7 +124,7 @@ export function planExplainAnalyze(s: ExplainAnalyzeStatement, context: Statemen
       `"${item.name.item}" is maintained by cluster "${cluster.name}", which alone can tell about it`,
       { hint: `SET cluster = ${cluster.name}` },
     );
-  const sql = querySql(s, item);
+  const sql = querySql(s, item, context.catalog.exportOf(item.id));
   if (s.asSql) return { kind: 'explain', column: 'SQL', lines: lines(sql) };
   const statement = parseStatement(sql);
   if (statement.kind !== 'selectStatement') throw new SqlError('internal_error', 'it is a query');
