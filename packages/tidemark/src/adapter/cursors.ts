@@ -5,8 +5,7 @@
  */
 import type { Timers } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
-import { type Batch, concatBatches, diffAt, emptyBatch } from '../repr/batch.ts';
-import { sliceColumn } from '../repr/column.ts';
+import { type Batch, concatBatches, diffAt, emptyBatch, sliceBatch } from '../repr/batch.ts';
 import { kindOf, type RelationDesc } from '../repr/types.ts';
 import type { RowStream } from './results.ts';
 
@@ -117,18 +116,21 @@ class RowSource {
 
   /** Moves at most `n` rows of the batch to `parts`; gives how many. */
   #advance(rows: Batch, n: number, parts: Batch[]): number {
+    const from = this.#at;
+    const copies: number[] = [];
     let taken = 0;
     while (taken < n && this.#at < rows.length) {
       const left = diffAt(rows, this.#at) - this.#copies;
       const take = Math.min(left, n - taken);
-      const columns = rows.columns.map((col) => sliceColumn(col, this.#at, this.#at + 1));
-      parts.push({ length: 1, columns, times: 0, diffs: take });
+      copies.push(take);
       taken += take;
       this.#copies += take;
       if (take < left) break;
       this.#at++;
       this.#copies = 0;
     }
+    const part = sliceBatch(rows, from, from + copies.length);
+    parts.push({ ...part, times: 0, diffs: Float64Array.from(copies) });
     if (this.#at === rows.length) {
       this.#rows = null;
       this.#at = 0;
