@@ -1,5 +1,7 @@
-/** Why a replica could not keep a dataflow when a controller connected anew: one list for the decision, what is told, and its documentation. */
-/** Why a dataflow is not retained, in the order in which they are looked for. */
+/**
+ * Why a replica could not keep a dataflow when a controller connected anew, in the order in which the causes are looked for: one list for
+ * the decision, for what is told, and for its documentation.
+ */
 export const CAUSES = {
   exports: 'one of its exports runs in a dataflow with other exports',
   description: 'what it computes, reads or writes is described otherwise',
