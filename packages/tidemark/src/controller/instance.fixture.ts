@@ -6,7 +6,7 @@ import type { LifecycleStage } from '../introspection/lifecycle.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
-import { exportIds } from './history.ts';
+import { exportIds } from './command-history.ts';
 import { ComputeInstance } from './instance.ts';
 
 export const gid = (id: string): GlobalId => id as GlobalId;

@@ -14,7 +14,7 @@ import { type GlobalId, idClass } from '../base/ids.ts';
 import type { Command, DataflowDescription, Response } from '../compute/protocol.ts';
 import type { StartReason } from '../introspection/lifecycle.ts';
 import { EMPTY } from '../time/timestamp.ts';
-import { exportIds } from './history.ts';
+import { exportIds } from './command-history.ts';
 
 export interface LimiterOptions {
   readonly workers: number;

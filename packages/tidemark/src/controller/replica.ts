@@ -11,7 +11,7 @@ import type { SqlError } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import type { Command, FrontiersResponse, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
-import { exportIds } from './history.ts';
+import { exportIds } from './command-history.ts';
 import { HydrationLimiter, type Queued } from './limiter.ts';
 
 interface WorkerFrontiers {

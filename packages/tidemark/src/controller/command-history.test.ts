@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { ReplicaId } from '../base/ids.ts';
 import type { Command } from '../compute/protocol.ts';
 import { EMPTY } from '../time/timestamp.ts';
-import { CommandHistory } from './history.ts';
+import { CommandHistory } from './command-history.ts';
 import { dataflow, gid } from './instance.fixture.ts';
 
 const R = 'r' as ReplicaId;
