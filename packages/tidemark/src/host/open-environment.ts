@@ -9,6 +9,7 @@ import { MemoryBlob } from '../persist/blob.ts';
 import { MemoryConsensus } from '../persist/consensus.ts';
 import { MemoryPins } from '../persist/pins.ts';
 import { Shards } from '../persist/shards.ts';
+import { Compactor } from './compactor.ts';
 import { consensusPath, DataDir } from './data-dir.ts';
 import { DirectoryWatch } from './directory-watch.ts';
 import { ThreadFileReader } from './file-reader.ts';
@@ -55,7 +56,11 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
     dir === null ? null : new DirectoryWatch({ path: consensusPath(dir.path), timers: nodeTimers, logger });
   const pins = new MemoryPins();
   const stopWatching = readOnly ? watch?.follow() : undefined;
-  const stores = openStores(dir === null || watch === null ? null : { dir, watch, pins }, {
+  const compactor: Compactor | null =
+    dir === null || options.workers === 'inline'
+      ? null
+      : new Compactor({ dataDir: dir.path, processTag, logger, stores: () => stores.durable.stores });
+  const stores = openStores(dir === null || watch === null ? null : { dir, watch, pins, compactor }, {
     processTag,
     logger,
   });
@@ -94,6 +99,7 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
     return {
       env,
       close: async () => {
+        await compactor?.close();
         await env.close();
         stopWatching?.();
         elsewhere.close();
@@ -101,6 +107,7 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
       },
     };
   } catch (error) {
+    await compactor?.close();
     stopWatching?.();
     elsewhere.close();
     dir?.close();
@@ -109,7 +116,12 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
 }
 
 function openStores(
-  durable: { readonly dir: DataDir; readonly watch: DirectoryWatch; readonly pins: MemoryPins } | null,
+  durable: {
+    readonly dir: DataDir;
+    readonly watch: DirectoryWatch;
+    readonly pins: MemoryPins;
+    readonly compactor: Compactor | null;
+  } | null,
   o: { readonly processTag: string; readonly logger: Logger },
 ): StoreSet {
   const common = { ...o, clock: nodeClock, timers: nodeTimers, random: nodeRandom };
@@ -121,10 +133,11 @@ function openStores(
       consensus: new MemoryConsensus(),
     });
   if (durable === null) return { durable: memory(), memory: memory() };
-  const { dir, watch, pins } = durable;
+  const { dir, watch, pins, compactor } = durable;
   const { blob, consensus } = dir;
+  const mergeElsewhere = compactor?.merge;
   return {
-    durable: new Shards({ ...common, codec: nodePartCodec, blob, consensus, watch, pins }),
+    durable: new Shards({ ...common, codec: nodePartCodec, blob, consensus, watch, pins, mergeElsewhere }),
     memory: memory(),
   };
 }

@@ -12,6 +12,7 @@ import { unpackCommand } from '../compute/wire.ts';
 import { MemoryPins } from '../persist/pins.ts';
 import { remoteStores } from '../persist/rpc.ts';
 import { Shards, type Stores } from '../persist/shards.ts';
+import { Compactor } from './compactor.ts';
 import { consensusPath, DataDir } from './data-dir.ts';
 import { DirectoryWatch } from './directory-watch.ts';
 import { FramedSocket, outOfTurn } from './framed-socket.ts';
@@ -70,7 +71,13 @@ export async function serveReplica(o: ReplicaServerOptions): Promise<RunningRepl
   const stopWatching = watch.follow();
   const memory = new SwitchedStores();
   const processTag = randomBytes(6).toString('hex');
-  const stores = openStores({ dir, watch, memory, processTag, logger: o.logger });
+  const compactor: Compactor = new Compactor({
+    dataDir: o.dataDir,
+    processTag,
+    logger: o.logger,
+    stores: () => stores.durable.stores,
+  });
+  const stores = openStores({ dir, watch, memory, compactor, processTag, logger: o.logger });
   const host = new ReplicaHost({
     workers: o.workers,
     startLife: (incarnation) =>
@@ -93,6 +100,7 @@ export async function serveReplica(o: ReplicaServerOptions): Promise<RunningRepl
   });
   server.maxConnections = MAX_CONNECTIONS;
   const release = async (): Promise<void> => {
+    await compactor.close();
     await host.close();
     for (const s of seats) s.end('the replica is stopping');
     stopWatching();
@@ -121,17 +129,26 @@ function openStores(o: {
   readonly dir: DataDir;
   readonly watch: DirectoryWatch;
   readonly memory: SwitchedStores;
+  readonly compactor: Compactor;
   readonly processTag: string;
   readonly logger: Logger;
 }): StoreSet {
-  const { dir, watch, memory, processTag, logger } = o;
+  const { dir, watch, memory, compactor, processTag, logger } = o;
   const common = { clock: nodeClock, timers: nodeTimers, random: nodeRandom, logger, processTag };
   const pins = new MemoryPins();
   // The environment reads what is written here.
   pins.elsewhere = true;
   const { blob, consensus } = dir;
   return {
-    durable: new Shards({ ...common, codec: nodePartCodec, blob, consensus, watch, pins }),
+    durable: new Shards({
+      ...common,
+      codec: nodePartCodec,
+      blob,
+      consensus,
+      watch,
+      pins,
+      mergeElsewhere: compactor.merge,
+    }),
     memory: new Shards({ ...common, codec: memoryPartCodec, ...memory }),
   };
 }

@@ -17,6 +17,12 @@ import type { Decision, Refusal } from './rules.ts';
 import { apply, applyEntry, type Change, encodeNext, type ShardState } from './state.ts';
 import type { ShardWatch } from './watch.ts';
 
+/** Merges the batches of a shard that are named; `here`: it has nobody to do it. */
+export type MergeElsewhere = (
+  shardId: string,
+  ids: readonly number[],
+) => Promise<'merged' | 'outrun' | 'here'>;
+
 /** What every shard of a process shares. */
 export interface ShardContext {
   readonly blob: Blob;
@@ -33,6 +39,8 @@ export interface ShardContext {
   /** A text that nobody else writes an entry with. */
   readonly nextToken: () => string;
   readonly compaction: CompactionLimits;
+  /** Who merges what is large, so that this thread does not. */
+  readonly mergeElsewhere: MergeElsewhere | undefined;
   /** Parts up to this size stand in the state. */
   readonly inlineMaxBytes: number;
   readonly pollMs: number;

@@ -1,7 +1,7 @@
 /** Upkeep of a shard: compaction, the end of dead readers' holds, and the deletion of blobs. */
 
 import { EMPTY } from '../time/timestamp.ts';
-import { type CompactionLimits, mergeBatches, planCompaction } from './compact.ts';
+import { mergeBatches, planCompaction, planFold, runRows } from './compact.ts';
 import { namedKeys, type ShardContext, type ShardLog } from './log.ts';
 import { outcomeError, unknownOutcome } from './outcome.ts';
 import { readPart } from './read.ts';
@@ -13,17 +13,65 @@ import type { ShardState } from './state.ts';
 /** A reader elsewhere lists a snapshot once and then reads its parts: this is how long it may take for it. */
 export const ELSEWHERE_GRACE_MS = 300_000;
 
+/** Upkeep under way: the batches that are being merged elsewhere, with which others may be folded meanwhile. */
+export interface Away {
+  ids: ReadonlySet<number>;
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
 export async function maintain(
   ctx: ShardContext,
   log: ShardLog,
   ownHolds: ReadonlySet<string>,
+  away: Away,
 ): Promise<void> {
   await dropExpired(ctx, log, ownHolds);
   for (;;) {
     const run = planCompaction(log.state, ctx.compaction);
-    if (run === null || !(await mergeRun(ctx, log, run, ctx.compaction))) break;
+    if (run === null || !(await mergeSomewhere(ctx, log, run, away))) break;
   }
   await deleteGarbage(ctx, log);
+}
+
+/** Folds inline batches while a merge elsewhere is under way: appends would wait for the end of a large one. */
+export async function foldBeside(ctx: ShardContext, log: ShardLog, away: Away): Promise<void> {
+  const run = planFold(log.state, ctx.compaction, away.ids);
+  if (run !== null) await mergeRun(ctx, log, run);
+}
+
+/** What is small is merged here: it takes less than to ask somebody. */
+async function mergeSomewhere(
+  ctx: ShardContext,
+  log: ShardLog,
+  run: readonly ShardBatch[],
+  away: Away,
+): Promise<boolean> {
+  const { mergeElsewhere } = ctx;
+  if (mergeElsewhere === undefined || runRows(run) <= ctx.compaction.pieceRows)
+    return mergeRun(ctx, log, run);
+  const ids = run.map((b) => b.id);
+  away.ids = new Set(ids);
+  try {
+    const outcome = await mergeElsewhere(log.shardId, ids);
+    if (outcome === 'here') return await mergeRun(ctx, log, run);
+    await log.refresh();
+    return outcome === 'merged';
+  } finally {
+    away.ids = NONE;
+  }
+}
+
+/** For whoever merges for others: the batches of these ids, if they still stand together. */
+export async function mergeNamed(
+  ctx: ShardContext,
+  log: ShardLog,
+  ids: readonly number[],
+  pause?: () => Promise<void>,
+): Promise<'merged' | 'outrun'> {
+  const named = new Set(ids);
+  const run = log.state.batches.filter((b) => named.has(b.id));
+  return (await mergeRun(ctx, log, run, pause)) ? 'merged' : 'outrun';
 }
 
 async function dropExpired(ctx: ShardContext, log: ShardLog, own: ReadonlySet<string>): Promise<void> {
@@ -38,7 +86,7 @@ async function mergeRun(
   ctx: ShardContext,
   log: ShardLog,
   run: readonly ShardBatch[],
-  limits: CompactionLimits,
+  rest: () => Promise<void> = () => pause(ctx),
 ): Promise<boolean> {
   const { shardId } = log;
   const { schema, since } = log.state;
@@ -50,7 +98,7 @@ async function mergeRun(
   await ctx.pins.pin(keys);
   try {
     if (!standsIn(await log.refresh(), ids)) return false;
-    await staging.addAll(mergeBatches(run, schema, since, limits, read, () => pause(ctx)));
+    await staging.addAll(mergeBatches(run, schema, since, ctx.compaction, read, rest));
     const { parts } = staging;
     let outrun = false;
     const outcome = await log.transact((s) => {
@@ -75,6 +123,7 @@ function pause(ctx: ShardContext): Promise<void> {
 }
 
 function standsIn(s: ShardState, ids: readonly number[]): boolean {
+  if (ids.length === 0) return false;
   const at = s.batches.findIndex((b) => b.id === ids[0]);
   return at >= 0 && ids.every((id, i) => s.batches[at + i]?.id === id);
 }

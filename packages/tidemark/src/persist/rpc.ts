@@ -10,6 +10,7 @@ import { AssertionError } from '../base/assert.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
 import type { Blob } from './blob.ts';
 import type { CasMode, CasOp, CasResult, Consensus, Seqno, Versioned } from './consensus.ts';
+import type { MergeElsewhere } from './log.ts';
 import type { Pins } from './pins.ts';
 import type { Stores } from './shards.ts';
 import type { ShardNotice, ShardWatch } from './watch.ts';
@@ -35,6 +36,7 @@ interface Calls {
   pin: { args: [keys: readonly string[]]; answer: undefined };
   pinned: { args: [keys: readonly string[]]; answer: string[] };
   readElsewhere: { args: []; answer: boolean };
+  merge: { args: [shardId: string, ids: readonly number[]]; answer: 'merged' | 'outrun' | 'here' };
 }
 type Method = keyof Calls;
 
@@ -58,7 +60,7 @@ interface WireError {
 
 type Handlers = { readonly [M in Method]: (...args: Calls[M]['args']) => Promise<unknown> };
 
-function handlersOf({ blob, consensus, pins }: Omit<Stores, 'watch'>): Handlers {
+function handlersOf({ blob, consensus, pins, mergeElsewhere }: Omit<Stores, 'watch'>): Handlers {
   return {
     get: (key) => blob.get(key),
     put: (key, bytes) => blob.put(key, bytes),
@@ -72,6 +74,7 @@ function handlersOf({ blob, consensus, pins }: Omit<Stores, 'watch'>): Handlers 
     pin: (keys) => pins.pin(keys),
     pinned: (keys) => pins.pinned(keys),
     readElsewhere: () => pins.readElsewhere(),
+    merge: async (shardId, ids) => (await mergeElsewhere?.(shardId, ids)) ?? 'here',
   };
 }
 
@@ -254,7 +257,8 @@ class StoreClient {
       publish: (notices) => this.#post({ t: 'publish', notices }),
       subscribe: (shardId, listener) => this.#subscribe(shardId, listener),
     };
-    return { blob, consensus, pins, watch };
+    const mergeElsewhere: MergeElsewhere = (shardId, ids) => this.#call('merge', shardId, ids);
+    return { blob, consensus, pins, watch, mergeElsewhere };
   }
 
   #subscribe(shardId: string, listener: (notice: ShardNotice) => void): () => void {

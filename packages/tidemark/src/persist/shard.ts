@@ -17,11 +17,11 @@
  * of one do not complement those of the other.
  */
 import type { Frontier, Timestamp } from '../time/timestamp.ts';
-import { inlinePressure, planCompaction } from './compact.ts';
+import { inlinePressure, planCompaction, planFold } from './compact.ts';
 import { acquireHold, type HoldOptions, type Leases } from './hold.ts';
 import { listSnapshot, ShardListen } from './listing.ts';
 import { losesAnswers, type ShardContext, type ShardLog } from './log.ts';
-import { collectOrphans, maintain } from './maintain.ts';
+import { type Away, collectOrphans, foldBeside, maintain } from './maintain.ts';
 import { outcomeError, unknownOutcome } from './outcome.ts';
 import { checkReadable, decideAppend, decideTakeOver, type Refusal } from './rules.ts';
 import type {
@@ -48,6 +48,9 @@ export class Shard {
   /** @internal For the transactions over several shards. */
   readonly log: ShardLog;
   #maintenance: Promise<void> | null = null;
+  readonly #away: Away = { ids: new Set() };
+  /** Beside a merge elsewhere. */
+  #fold: Promise<void> | null = null;
 
   constructor(ctx: ShardContext, log: ShardLog, leases: Leases) {
     this.#ctx = ctx;
@@ -182,7 +185,7 @@ export class Shard {
   /** Merges batches while the plan says so, ends expired holds, deletes blobs that nobody needs. */
   async maintain(): Promise<void> {
     while (this.#maintenance !== null) await this.settle();
-    const run = maintain(this.#ctx, this.log, this.#leases.of(this.log));
+    const run = maintain(this.#ctx, this.log, this.#leases.of(this.log), this.#away);
     this.#maintenance = run.finally(() => {
       this.#maintenance = null;
     });
@@ -197,23 +200,38 @@ export class Shard {
 
   /** @internal Starts upkeep in the background if there is any. */
   maintainSoon(): void {
-    if (this.#maintenance !== null) return;
+    if (this.#maintenance !== null) return this.#foldSoon();
     const s = this.log.state;
     if (planCompaction(s, this.#ctx.compaction) === null) return;
-    this.maintain().catch((error) => {
-      if (!losesAnswers(error)) this.#ctx.logger.error({ error, shardId: this.shardId }, 'compaction failed');
-      else this.#ctx.logger.warn({ error, shardId: this.shardId }, 'compaction was put off');
-    });
+    this.maintain().catch((error) => this.#putOff(error));
+  }
+
+  #foldSoon(): void {
+    const { ids } = this.#away;
+    if (this.#fold !== null || ids.size === 0) return;
+    if (planFold(this.log.state, this.#ctx.compaction, ids) === null) return;
+    this.#fold = foldBeside(this.#ctx, this.log, this.#away)
+      .catch((error) => this.#putOff(error))
+      .finally(() => {
+        this.#fold = null;
+      });
+  }
+
+  #putOff(error: unknown): void {
+    if (!losesAnswers(error)) this.#ctx.logger.error({ error, shardId: this.shardId }, 'compaction failed');
+    else this.#ctx.logger.warn({ error, shardId: this.shardId }, 'compaction was put off');
   }
 
   /** @internal Waits for upkeep when appends outrun it. */
   async relieve(): Promise<void> {
-    if (this.#maintenance !== null && inlinePressure(this.log.state, this.#ctx.compaction) > PRESSURE_WAIT)
-      await this.#maintenance.catch(() => undefined);
+    const upkeep = this.#fold ?? this.#maintenance;
+    if (upkeep !== null && inlinePressure(this.log.state, this.#ctx.compaction) > PRESSURE_WAIT)
+      await upkeep.catch(() => undefined);
   }
 
   /** @internal */
   async settle(): Promise<void> {
     await this.#maintenance?.catch(() => undefined);
+    await this.#fold;
   }
 }

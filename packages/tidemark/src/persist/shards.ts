@@ -15,12 +15,13 @@ import {
   droppedShard,
   hex,
   losesAnswers,
+  type MergeElsewhere,
   type Prepared,
   type ShardContext,
   ShardLog,
   WRITE_TRIES,
 } from './log.ts';
-import { collectOrphans, ELSEWHERE_GRACE_MS } from './maintain.ts';
+import { collectOrphans, ELSEWHERE_GRACE_MS, mergeNamed } from './maintain.ts';
 import { unknownOutcome } from './outcome.ts';
 import type { PartCodec } from './part.ts';
 import { MemoryPins, type Pins } from './pins.ts';
@@ -38,6 +39,8 @@ export interface Stores {
   readonly consensus: Consensus;
   readonly watch: ShardWatch;
   readonly pins: Pins;
+  /** Absent: whoever maintains a shard merges its batches. */
+  readonly mergeElsewhere?: MergeElsewhere | undefined;
 }
 
 export interface ShardsOptions {
@@ -53,6 +56,7 @@ export interface ShardsOptions {
   /** The same for all threads that share `pins`; random by default. */
   readonly processTag?: string;
   readonly compaction?: Partial<CompactionLimits>;
+  readonly mergeElsewhere?: MergeElsewhere | undefined;
   readonly inlineMaxBytes?: number;
   /** How late a reader is whose notice was lost. */
   readonly pollMs?: number;
@@ -93,6 +97,7 @@ export class Shards {
       processTag: options.processTag ?? hex(options.random.bytes(6)),
       nextToken: () => `${writer}${(written++).toString(36)}`,
       compaction: { ...COMPACTION, ...options.compaction },
+      mergeElsewhere: options.mergeElsewhere,
       inlineMaxBytes: options.inlineMaxBytes ?? 4096,
       pollMs: options.pollMs ?? 1000,
       leaseMs: options.leaseMs ?? 60_000,
@@ -177,6 +182,19 @@ export class Shards {
       if (shard !== null) await collectOrphans(this.#ctx, shard.log, graceMs);
       else for (const key of keys) await this.#ctx.blob.delete(key);
     }
+  }
+
+  /**
+   * What `mergeElsewhere` of other threads ends in: merges batches of a shard that they maintain. `pause` is awaited every few
+   * milliseconds of work; if it throws, nothing is left of it.
+   */
+  async mergeFor(
+    shardId: string,
+    ids: readonly number[],
+    pause: () => Promise<void>,
+  ): Promise<'merged' | 'outrun'> {
+    const log = await ShardLog.open(this.#ctx, shardId);
+    return log === null ? 'outrun' : mergeNamed(this.#ctx, log, ids, pause);
   }
 
   /** The updates of a part of any shard. The caller owns their buffers. */
