@@ -84,6 +84,7 @@ test('status, a refused promotion, a promotion; clients and cursors before, betw
   await caughtUp(candidate);
   const after = await client(t, candidate);
   assert.deepEqual(await rowsOf(after, 'SELECT pg_is_in_recovery()'), [[true]]);
+  assert.deepEqual(await rowsOf(after, 'SHOW transaction_read_only'), [['on']]);
   assert.equal((await errorOf(after.query('INSERT INTO t VALUES (9)'))).code, '25006');
   const reader = await client(t, candidate);
   await reader.query('BEGIN');
@@ -100,6 +101,7 @@ test('status, a refused promotion, a promotion; clients and cursors before, betw
   assert.deepEqual(await rowsOf(after, 'SELECT b FROM mv ORDER BY b'), [[2], [3]]);
   assert.deepEqual(await fetched(), [2], 'a SUBSCRIBE that began before goes on');
   assert.deepEqual(await rowsOf(after, 'SELECT pg_is_in_recovery()'), [[false]]);
+  assert.deepEqual(await rowsOf(after, 'SHOW transaction_read_only'), [['off']]);
   assert.equal((await errorOf(before.query('SELECT a FROM t'))).code, '57P01');
   assert.match((await told.promise).message, /another process has taken over/);
 });

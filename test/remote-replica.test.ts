@@ -216,11 +216,14 @@ test('who does not know the token, asks for other workers or speaks something el
   assert.equal(await replica.stop(), 0, replica.log);
 
   const right = w.replica({ workers: 2 });
-  await w.createCluster(await right.ready(), 3);
+  const place = await right.ready();
+  await w.createCluster(place, 3);
   await w.status(
     (status, reason) =>
       status === 'offline' && reason.includes('the replica has 2 workers, and 3 were asked for'),
   );
+  const taken = w.rows(`CREATE CLUSTER d REPLICAS (r (ADDRESSES ('127.0.0.1:${place}'), WORKERS 1))`);
+  await assert.rejects(taken, { code: '22023', message: /is the address of replica c\.r1$/ });
   await w.rows('DROP CLUSTER c CASCADE');
   await w.rows(`CREATE CLUSTER c REPLICAS ()`);
   await assert.rejects(w.rows("CREATE CLUSTER REPLICA c.r2 (ADDRESSES ('a:1', 'b:2'), WORKERS 2)"), {

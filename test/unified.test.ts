@@ -55,6 +55,11 @@ test('hydration, its time, and errors are of every worker, and follow objects as
     await untilFresh(t);
     await t.advance(2000);
     assert.deepEqual(said(await statuses(t)), ['bad hydrated', 'i hydrated', 'm hydrated']);
+    assert.deepEqual(
+      await t.query('SELECT object_id FROM mz_internal.mz_hydration_statuses WHERE NOT hydrated'),
+      [],
+      'of logs neither, and none of the system cluster',
+    );
     const errors = await rowsOf(t, 'mz_compute_error_counts_raw_unified');
     assert.deepEqual(
       errors.map((r) => `${r['object_id']} ${r['count']}`),

@@ -61,8 +61,7 @@ export class Session {
   constructor(options: SessionOptions) {
     this.#o = options;
     this.#env = options.env;
-    const { catalog } = options.env;
-    this.settings = new Settings(options.onSetting ?? (() => undefined), (name) => catalog.setting(name));
+    this.settings = new Settings(options.onSetting ?? (() => undefined), options.env);
     if (this.#env.catalog.database(options.database) !== undefined)
       this.settings.set('database', [options.database]);
   }

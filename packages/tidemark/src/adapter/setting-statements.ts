@@ -21,7 +21,7 @@ export function settingStatement(settings: Settings, plan: SettingPlan): Result 
       else settings.set(plan.name, undefined);
       return { kind: 'command', tag: 'RESET' };
     case 'showVariable': {
-      const value = settings.lookup(plan.name);
+      const value = settings.shown(plan.name);
       if (value === undefined)
         throw new SqlError('undefined_object', `unrecognized configuration parameter "${plan.name}"`);
       return textRows(plan.name, [value], 'SHOW');

@@ -4,6 +4,12 @@ import { SETTINGS, type Setting, type SettingName } from '../catalog/settings.ts
 
 const TABLE: Readonly<Record<string, Setting>> = SETTINGS;
 
+export interface SettingsWorld {
+  /** What ALTER SYSTEM has set. */
+  readonly catalog: { setting(name: string): string | undefined };
+  readonly leadership: { readonly mayWrite: boolean };
+}
+
 export class Settings {
   readonly #values = new Map<string, string>();
   /** What a rollback puts back. */
@@ -11,15 +17,11 @@ export class Settings {
   /** What the end of the transaction puts back, as SET LOCAL found it. */
   readonly #local = new Map<string, string | undefined>();
   readonly #onChange: (reportedName: string, value: string) => void;
-  readonly #ofSystem: (name: string) => string | undefined;
+  readonly #world: SettingsWorld | undefined;
 
-  /** `ofSystem`: what ALTER SYSTEM has set. */
-  constructor(
-    onChange: (reportedName: string, value: string) => void,
-    ofSystem: (name: string) => string | undefined = () => undefined,
-  ) {
+  constructor(onChange: (reportedName: string, value: string) => void, world?: SettingsWorld) {
     this.#onChange = onChange;
-    this.#ofSystem = ofSystem;
+    this.#world = world;
   }
 
   get(name: SettingName): string {
@@ -29,7 +31,7 @@ export class Settings {
   /** Undefined: there is no such variable. Names of extensions (with a dot) exist once they were set. */
   lookup(name: string): string | undefined {
     const key = name.toLowerCase();
-    return this.#values.get(key) ?? this.#ofSystem(key) ?? TABLE[key]?.default;
+    return this.#values.get(key) ?? this.#world?.catalog.setting(key) ?? TABLE[key]?.default;
   }
 
   list(name: SettingName): readonly string[] {
@@ -65,6 +67,15 @@ export class Settings {
     return this.#values.get(name) ?? this.get(`default_${name}`);
   }
 
+  /** What SHOW says: of transactions what holds for this one. Clients find the process that writes by `transaction_read_only`. */
+  shown(name: string): string | undefined {
+    const key = name.toLowerCase();
+    if (key === 'transaction_read_only' && this.#world?.leadership.mayWrite === false) return 'on';
+    return key === 'transaction_read_only' || key === 'transaction_isolation'
+      ? this.effective(key)
+      : this.lookup(key);
+  }
+
   #put(key: string, value: string | undefined): void {
     if (this.#saved !== null && !this.#saved.has(key)) this.#saved.set(key, this.#values.get(key));
     if (value === undefined) this.#values.delete(key);
@@ -92,7 +103,7 @@ export class Settings {
 
   /** For SHOW ALL. */
   *all(): Iterable<readonly [name: string, value: string, doc: string]> {
-    for (const [name, s] of Object.entries(TABLE)) yield [name, this.lookup(name)!, s.doc];
+    for (const [name, s] of Object.entries(TABLE)) yield [name, this.shown(name)!, s.doc];
   }
 
   *reported(): Iterable<readonly [name: string, value: string]> {

@@ -249,7 +249,7 @@ function holderOf(path: string): string {
 
 function inUse(path: string): SqlError {
   return new SqlError('object_in_use', `data directory ${path} is in use by ${holderOf(path)}`, {
-    hint: 'stop that process first, or use another directory',
+    hint: 'one process writes a directory: stop that one first, stand by for it with --read-only, or use another directory',
   });
 }
 

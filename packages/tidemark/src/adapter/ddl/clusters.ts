@@ -114,7 +114,28 @@ export function newReplicas(
       ...replicaIntrospection(p.options),
     };
   });
+  refuseSharedAddress(env, replicas);
   return { entities: [ids.change, ...replicas], replicas };
+}
+
+/** A process serves one replica: two would take it from each other again and again. */
+function refuseSharedAddress(env: Environment, made: readonly ReplicaEntity[]): void {
+  const taken = new Map([...env.catalog.all('replica')].map((r) => [r.address, r]));
+  for (const r of made) {
+    const { address } = r;
+    const other = address === undefined ? undefined : taken.get(address);
+    if (other !== undefined) {
+      const cluster = env.catalog.get('cluster', other.clusterId)?.name;
+      throw new SqlError(
+        'invalid_parameter_value',
+        `"${address}" is the address of replica ${cluster === undefined ? '' : `${cluster}.`}${other.name}`,
+        {
+          hint: 'each replica has a process of its own',
+        },
+      );
+    }
+    taken.set(address, r);
+  }
 }
 
 /** Either this process runs it, in a size; or it runs elsewhere. */

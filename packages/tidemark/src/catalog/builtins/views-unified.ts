@@ -84,15 +84,16 @@ export const UNIFIED_VIEWS: readonly BuiltinView[] = [
     name: 'mz_hydration_statuses',
     number: 2406,
     oid: 22406,
-    doc: 'the same of every index, materialized view, sink and source; a source has hydrated once it has loaded',
+    doc: 'the same of every index, materialized view and sink on clusters of users, and of every source, which has hydrated once it has loaded',
     columns: columns('object_id text', 'replica_id text?', 'hydrated bool?'),
     sql: `
       SELECT o.id AS object_id, s.replica_id, coalesce(s.hydrated, false) AS hydrated
       FROM (
-        SELECT id FROM mz_catalog.mz_indexes
-        UNION ALL SELECT id FROM mz_catalog.mz_materialized_views
-        UNION ALL SELECT id FROM mz_catalog.mz_sinks
+        SELECT id, cluster_id FROM mz_catalog.mz_indexes
+        UNION ALL SELECT id, cluster_id FROM mz_catalog.mz_materialized_views
+        UNION ALL SELECT id, cluster_id FROM mz_catalog.mz_sinks
       ) o LEFT JOIN mz_internal.mz_compute_hydration_statuses s ON s.object_id = o.id
+      WHERE o.cluster_id NOT LIKE 's%'
       UNION ALL SELECT id, NULL::text, status = 'running' FROM mz_internal.mz_source_statuses`,
   }),
 ];
