@@ -22,6 +22,7 @@ import { map } from '../operators/map.ts';
 import { negate } from '../operators/negate.ts';
 import { reduce } from '../operators/reduce.ts';
 import type { RowsPiece } from '../operators/state/expansion.ts';
+import type { DescribeKey } from '../operators/state/reduce-rule.ts';
 import type { OksErrs } from '../operators/state/stateful-operator.ts';
 import { threshold } from '../operators/threshold.ts';
 import { topK } from '../operators/topk.ts';
@@ -50,6 +51,7 @@ import type { Column } from '../repr/column.ts';
 import { ColumnBuilder } from '../repr/column.ts';
 import { comparator } from '../repr/compare.ts';
 import { datumAt } from '../repr/datum.ts';
+import { textOf } from '../repr/format.ts';
 import { batchOf } from '../repr/rows.ts';
 import { type Datum, kindOf, type SqlType } from '../repr/types.ts';
 import type { Timestamp } from '../time/timestamp.ts';
@@ -84,7 +86,18 @@ export interface RenderContext {
   readonly onSpan?: (span: LirSpan) => void;
 }
 
-const encodeError = (code: ErrorCode, message: string): Uint8Array => encodeEvalError({ code, message });
+const encodeError = (code: ErrorCode, message: string, detail?: string): Uint8Array =>
+  encodeEvalError({ code, message, ...(detail !== undefined && { detail }) });
+
+const describesKey =
+  (types: readonly SqlType[]): DescribeKey =>
+  (columns) => {
+    const cells = types.map((type, i) => {
+      const datum = datumAt(type, columns[i]!, 0);
+      return datum === null ? 'NULL' : textOf(type, datum);
+    });
+    return `the key is (${cells.join(', ')})`;
+  };
 
 export function render(plan: Lir, context: RenderContext): Bundle {
   return new Renderer(context).render(plan, null, 0);
@@ -220,12 +233,13 @@ const RENDER: { readonly [K in LirOp]: RenderNode<Extract<Lir, { op: K }>> } = {
     );
     const oks = prepared.oks(r.scope);
     const keyKinds = n.key.map((k) => kindOf(input.types[k]!));
-    const collection = r.context.objectName;
+    const describeKey = describesKey(n.key.map((k) => input.types[k]!));
+    const common = { collection: r.context.objectName, encodeError, describeKey };
     // DISTINCT over the whole input in order: the one case where the rows are the keys.
     const isDistinct = specs.length === 0 && n.key.length === arity && n.key.every((k, i) => k === i);
     const out = isDistinct
-      ? distinct(r.scope, oks, { collection, kinds: keyKinds, encodeError })
-      : reduce(r.scope, oks, { collection, keys: n.key, keyKinds, aggregates: specs, encodeError });
+      ? distinct(r.scope, oks, { ...common, kinds: keyKinds })
+      : reduce(r.scope, oks, { ...common, keys: n.key, keyKinds, aggregates: specs });
     return r.joined(n.types, out, prepared.errs);
   },
 
@@ -239,6 +253,7 @@ const RENDER: { readonly [K in LirOp]: RenderNode<Extract<Lir, { op: K }>> } = {
       offset: n.offset,
       limit: n.limit,
       encodeError,
+      describeKey: describesKey(n.groupKey.map((k) => input.types[k]!)),
     });
     return r.joined(n.types, out, input.errs);
   },

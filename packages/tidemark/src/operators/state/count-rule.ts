@@ -11,10 +11,10 @@ import type { Batch } from '../../repr/batch.ts';
 import type { Kind } from '../../repr/types.ts';
 import type { Timestamp } from '../../time/timestamp.ts';
 import type { Fuel } from '../../trace/fuel.ts';
-import { GroupErrors } from './accumulators/accumulator.ts';
+import { type GroupError, negativeError } from './accumulators/accumulator.ts';
 import { emitErrors, NO_ERRORS } from './group-results.ts';
 import { GroupTable, type HashRows } from './group-table.ts';
-import type { EncodeError } from './reduce-rule.ts';
+import { type DescribeKey, type EncodeError, encodeGroupError } from './reduce-rule.ts';
 import { FLUSH_STEP, MAX_ABSORB, type RuleOutput, type StateRule } from './state-rule.ts';
 import { addArray, growF64, growI32, growU8, roomFor, type StateSize } from './state-size.ts';
 
@@ -23,6 +23,7 @@ export interface CountSpec {
   readonly collection: string;
   readonly kinds: readonly Kind[];
   readonly encodeError: EncodeError;
+  readonly describeKey?: DescribeKey;
   /** For tests that make every row collide. */
   readonly hash?: HashRows;
 }
@@ -30,7 +31,8 @@ export interface CountSpec {
 export class CountRule implements StateRule {
   readonly #once: boolean;
   readonly #rows: GroupTable;
-  readonly #negative: Uint8Array;
+  readonly #spec: CountSpec;
+  readonly #negative: GroupError;
   /** By row id. */
   #counts: Float64Array<ArrayBuffer> = new Float64Array(0);
   #emitted: Float64Array<ArrayBuffer> = new Float64Array(0);
@@ -44,10 +46,8 @@ export class CountRule implements StateRule {
   constructor(spec: CountSpec) {
     this.#once = spec.mode === 'distinct';
     this.#rows = new GroupTable(spec.kinds, spec.hash);
-    const errors = new GroupErrors(spec.collection);
-    errors.negative(0);
-    const { code, message } = errors.byPosition.get(0)!;
-    this.#negative = spec.encodeError(code, message);
+    this.#spec = spec;
+    this.#negative = negativeError(spec.collection);
   }
 
   get pending(): boolean {
@@ -118,7 +118,8 @@ export class CountRule implements StateRule {
       }
       const failed = this.#once && count < 0 ? 1 : 0;
       if (failed !== this.#failed[id]) {
-        (failed === 1 ? come : gone).set(i, this.#negative);
+        const error = encodeGroupError(this.#spec, this.#negative, this.#rows, id);
+        (failed === 1 ? come : gone).set(i, error);
         this.#failed[id] = failed;
       }
     }

@@ -22,7 +22,12 @@ import { rowsEqual } from '../../repr/hash.ts';
 import type { Kind } from '../../repr/types.ts';
 import type { Timestamp } from '../../time/timestamp.ts';
 import type { Fuel } from '../../trace/fuel.ts';
-import { type Accumulator, type AccumulatorFactory, GroupErrors } from './accumulators/accumulator.ts';
+import {
+  type Accumulator,
+  type AccumulatorFactory,
+  type GroupError,
+  GroupErrors,
+} from './accumulators/accumulator.ts';
 import {
   emitErrors,
   endToEnd,
@@ -36,7 +41,22 @@ import { GroupTable, type HashRows } from './group-table.ts';
 import { FLUSH_STEP, MAX_ABSORB, type RuleOutput, type StateRule } from './state-rule.ts';
 import { addArray, growF64, growI32, roomFor, type StateSize } from './state-size.ts';
 
-export type EncodeError = (code: ErrorCode, message: string) => Uint8Array;
+export type EncodeError = (code: ErrorCode, message: string, detail?: string) => Uint8Array;
+
+/** A key in words, for an error: its columns, of one row. */
+export type DescribeKey = (columns: readonly Column[]) => string;
+
+/** An error of a group, which tells of what key it is where that says something. */
+export function encodeGroupError(
+  spec: { readonly encodeError: EncodeError; readonly describeKey?: DescribeKey },
+  { code, message, namesKey }: GroupError,
+  groups: GroupTable,
+  group: number,
+): Uint8Array {
+  if (namesKey !== true || spec.describeKey === undefined || groups.keys.columns.length === 0)
+    return spec.encodeError(code, message);
+  return spec.encodeError(code, message, spec.describeKey(groups.keys.gather(Int32Array.of(group), 1)));
+}
 
 export interface AggregateSpec {
   readonly accumulator: AccumulatorFactory;
@@ -54,6 +74,7 @@ export interface ReduceSpec {
   readonly keyKinds: readonly Kind[];
   readonly aggregates: readonly AggregateSpec[];
   readonly encodeError: EncodeError;
+  readonly describeKey?: DescribeKey;
   /** For tests that make every key collide. */
   readonly hash?: HashRows;
 }
@@ -160,7 +181,7 @@ export class ReduceRule implements StateRule {
     const encoded = new Map<number, Uint8Array>();
     for (const [i, e] of errors.byPosition) {
       rows[positions[i]!] = ROW_FAILED;
-      encoded.set(positions[i]!, this.#spec.encodeError(e.code, e.message));
+      encoded.set(positions[i]!, encodeGroupError(this.#spec, e, this.#groups, live[i]!));
     }
     return { rows, columns, errors: encoded };
   }

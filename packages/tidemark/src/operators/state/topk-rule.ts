@@ -16,11 +16,11 @@ import { type Batch, diffAt } from '../../repr/batch.ts';
 import type { Kind } from '../../repr/types.ts';
 import type { Timestamp } from '../../time/timestamp.ts';
 import type { Fuel } from '../../trace/fuel.ts';
-import { GroupErrors } from './accumulators/accumulator.ts';
+import { type GroupError, negativeError } from './accumulators/accumulator.ts';
 import { emitErrors, NO_ERRORS } from './group-results.ts';
 import { GroupTable, type HashRows } from './group-table.ts';
 import { OrderedMultiset } from './ordered-multiset.ts';
-import type { EncodeError } from './reduce-rule.ts';
+import { type DescribeKey, type EncodeError, encodeGroupError } from './reduce-rule.ts';
 import type { OrderColumn } from './row-order.ts';
 import { FLUSH_STEP, MAX_ABSORB, type RuleOutput, type StateRule } from './state-rule.ts';
 import { addArray, growF64, growI32, roomFor, type StateSize } from './state-size.ts';
@@ -35,6 +35,7 @@ export interface TopKSpec {
   readonly offset: number;
   readonly limit: number | null;
   readonly encodeError: EncodeError;
+  readonly describeKey?: DescribeKey;
   /** For tests that make every key collide. */
   readonly hash?: HashRows;
 }
@@ -50,7 +51,7 @@ export class TopKRule implements StateRule {
   readonly #spec: TopKSpec;
   readonly #groups: GroupTable;
   readonly #rows: OrderedMultiset;
-  readonly #negative: Uint8Array;
+  readonly #negative: GroupError;
   readonly #end: number;
   #isTouched: Int32Array<ArrayBuffer> = new Int32Array(0);
   /** Groups touched at the open time, and their windows before. */
@@ -69,10 +70,7 @@ export class TopKRule implements StateRule {
       spec.hash,
     );
     this.#rows = new OrderedMultiset(spec.kinds, spec.order);
-    const errors = new GroupErrors(spec.collection);
-    errors.negative(0);
-    const { code, message } = errors.byPosition.get(0)!;
-    this.#negative = spec.encodeError(code, message);
+    this.#negative = negativeError(spec.collection);
   }
 
   get pending(): boolean {
@@ -145,8 +143,8 @@ export class TopKRule implements StateRule {
       const old = this.#windows[at]!;
       const now = this.#windowOf(g);
       fuel.spend(1 + old.slots.length + now.slots.length);
-      if (old.failed && !now.failed) gone.set(at, this.#negative);
-      if (now.failed && !old.failed) come.set(at, this.#negative);
+      if (old.failed !== now.failed)
+        (now.failed ? come : gone).set(at, encodeGroupError(this.#spec, this.#negative, this.#groups, g));
       this.#compare(old, now, slots, diffs);
       this.#isTouched[g] = 0;
       if (this.#rows.isZero(g)) this.#groups.free(g);

@@ -32,13 +32,20 @@ export interface Accumulator {
 /** A new accumulator for each operator instance: plans hold factories. */
 export type AccumulatorFactory = () => Accumulator;
 
+export interface GroupError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** It names the key of its group. */
+  readonly namesKey?: true;
+}
+
 /** What went wrong while results were written: the first error of a position stands. */
 export class GroupErrors {
-  readonly byPosition: Map<number, { readonly code: ErrorCode; readonly message: string }> = new Map();
-  readonly #negative: string;
+  readonly byPosition: Map<number, GroupError> = new Map();
+  readonly #collection: string;
 
   constructor(collection: string) {
-    this.#negative = `${collection} has a negative accumulated count`;
+    this.#collection = collection;
   }
 
   fail(position: number, code: ErrorCode, message: string): void {
@@ -47,9 +54,15 @@ export class GroupErrors {
 
   /** Some row was retracted more often than it was inserted. */
   negative(position: number): void {
-    this.fail(position, 'internal_error', this.#negative);
+    if (!this.byPosition.has(position)) this.byPosition.set(position, negativeError(this.#collection));
   }
 }
+
+export const negativeError = (collection: string): GroupError => ({
+  code: 'internal_error',
+  message: `${collection} has a negative accumulated count`,
+  namesKey: true,
+});
 
 /** Runs a finishing step; an error for users becomes the error of that position. Returns whether it went well. */
 export function trySql(position: number, errors: GroupErrors, step: () => void): boolean {
