@@ -9,7 +9,7 @@ await t.exec(
   `CREATE TABLE t (a int, f int); INSERT INTO t SELECT x % 50, x FROM generate_series(1, ${ROWS}) AS g(x)`,
 );
 
-async function rounds(n: number): Promise<void> {
+async function churn(n: number): Promise<void> {
   for (let i = 0; i < n; i++) {
     await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a, count(DISTINCT f) AS n FROM t GROUP BY a');
     await t.query('SELECT * FROM v');
@@ -30,14 +30,14 @@ async function bytes(): Promise<number> {
 }
 
 const empty = await bytes();
-await rounds(1);
+await churn(1);
 await t.exec('CREATE MATERIALIZED VIEW kept AS SELECT a, count(DISTINCT f) AS n FROM t GROUP BY a');
 await t.query('SELECT * FROM kept');
 const withView = await bytes();
 await t.exec('DROP MATERIALIZED VIEW kept');
-await rounds(WARM_UP);
+await churn(WARM_UP);
 const before = await bytes();
-await rounds(ROUNDS);
+await churn(ROUNDS);
 const after = await bytes();
 await t.close();
-process.stdout.write(JSON.stringify({ empty, withView, before, after }));
+process.stdout.write(JSON.stringify({ empty, withView, before, after, rounds: ROUNDS }));

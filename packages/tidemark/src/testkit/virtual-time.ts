@@ -24,6 +24,7 @@ export class VirtualTime implements Clock, Timers {
   #order = 0;
   #timers: Timer[] = [];
   readonly #turns: (() => void)[] = [];
+  #turnsRun = 0;
 
   constructor(random: Random) {
     this.#random = random;
@@ -65,6 +66,11 @@ export class VirtualTime implements Clock, Timers {
     this.#turns.push(f);
   };
 
+  /** Turns that were run, ever: what is idle adds none. */
+  get turns(): number {
+    return this.#turnsRun;
+  }
+
   /** Timers that wait: none is left once everything is closed. */
   get waiting(): number {
     return this.#timers.length;
@@ -78,6 +84,7 @@ export class VirtualTime implements Clock, Timers {
       if (this.#turns.length > 0) {
         const [turn] = this.#turns.splice(Math.floor(this.#random.next() * this.#turns.length), 1);
         this.#ns += 1000 + Math.floor(this.#random.next() * 30_000);
+        this.#turnsRun++;
         turn!();
       } else if (!this.#fire(this.#ns)) return false;
     }
