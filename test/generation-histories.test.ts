@@ -43,25 +43,21 @@ class History {
   }
 
   async run(seed: number): Promise<void> {
-    this.#leader = await openTest({ seed, workers: 1 + this.#below(2) });
+    this.#leader = await openTest({ seed, workers: 1 + this.random.below(2) });
     await this.#leader.exec(
       'CREATE TABLE t (a int); CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n FROM t',
     );
     for (let i = 0; i < STEPS; i++) {
-      const [name, step] = this.#steps()[this.#below(this.#steps().length)]!;
+      const [name, step] = this.#steps()[this.random.below(this.#steps().length)]!;
       this.done.push(name);
       await step();
     }
     await this.#end();
   }
 
-  #below(n: number): number {
-    return Math.floor(this.random.next() * n);
-  }
-
   #steps(): readonly (readonly [string, () => Promise<void>])[] {
     const write = ['write', () => this.#write()] as const;
-    const wait = ['wait', () => this.#leader.advance(this.#below(1500))] as const;
+    const wait = ['wait', () => this.#leader.advance(this.random.below(1500))] as const;
     const always = [write, write, write, wait, wait, ['ddl', () => this.#ddl()] as const];
     if (this.#candidate === null)
       return [
@@ -86,7 +82,7 @@ class History {
   async #write(): Promise<void> {
     const value = ++this.#value;
     this.#writes.push({ value, statement: this.#leader.start(`INSERT INTO t VALUES (${value})`) });
-    if (this.#below(2) === 0) await this.#leader.run();
+    if (this.random.below(2) === 0) await this.#leader.run();
   }
 
   /** Creations may be under way when the next step comes, a promotion too. */
@@ -101,11 +97,11 @@ class History {
     const name = `v${++this.#names}`;
     const statement = this.#leader.start(`CREATE MATERIALIZED VIEW ${name} AS SELECT a + 1 AS b FROM t`);
     this.#views.push({ name, statement });
-    if (this.#below(2) === 0) await this.#leader.run();
+    if (this.random.below(2) === 0) await this.#leader.run();
   }
 
   async #open(): Promise<void> {
-    this.#candidate = await this.#leader.standby({ workers: 1 + this.#below(2) });
+    this.#candidate = await this.#leader.standby({ workers: 1 + this.random.below(2) });
   }
 
   async #leave(): Promise<void> {
@@ -130,14 +126,14 @@ class History {
   async #promote(): Promise<void> {
     const old = this.#leader;
     const next = this.#candidate!;
-    const force = this.#below(4) === 0;
+    const force = this.random.below(4) === 0;
     if (!force) await next.caughtUp();
     await next.promote({ force });
     this.promotions++;
     this.#leader = next;
     this.#candidate = null;
     this.#old.push(old);
-    if (this.#below(2) === 0) this.#wake(old);
+    if (this.random.below(2) === 0) this.#wake(old);
   }
 
   #wake(t: TestEnvironment): void {

@@ -2,12 +2,9 @@
  * A server as a child process, to be killed: the command line's `serve` on a data directory. Its log is kept, for it
  * tells what the wire does not: a worker that failed and came back, a dataflow that could not go on.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { CliProcess } from '../cli-process.ts';
 
-const CLI = fileURLToPath(new URL('../../../packages/tidemark/src/cli/main.ts', import.meta.url));
 const READY = /^tidemark ready pg=[\d.]+:(\d+) http=[\d.]+:(\d+)/m;
 /** A start waits for nothing but the disk. */
 const READY_MS = 30_000;
@@ -19,101 +16,40 @@ const FAULTS =
 /** A worker may be in the middle of writing what is dropped under it. */
 const DROPPED = /shard \S+ does not exist/;
 
-export class ServerProcess {
+export class ServerProcess extends CliProcess {
   readonly dataDir: string;
-  readonly #child: ChildProcess;
-  readonly #exit: Promise<number | null>;
-  #out = '';
-  #log = '';
-  #ended = false;
-  wasKilled = false;
 
   /** `more`: arguments that come after, and so before, the usual ones. */
   constructor(dataDir: string, more: readonly string[] = []) {
+    super(['serve', '--data', dataDir, '--listen', '127.0.0.1:0', '--http', '127.0.0.1:0', ...more]);
     this.dataDir = dataDir;
-    const args = [
-      CLI,
-      'serve',
-      '--data',
-      dataDir,
-      '--listen',
-      '127.0.0.1:0',
-      '--http',
-      '127.0.0.1:0',
-      ...more,
-    ];
-    this.#child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    this.#child.stdout!.setEncoding('utf8').on('data', (s: string) => {
-      this.#out += s;
-    });
-    this.#child.stderr!.setEncoding('utf8').on('data', (s: string) => {
-      this.#log += s;
-    });
-    this.#exit = once(this.#child, 'close').then(([code]) => {
-      this.#ended = true;
-      return code as number | null;
-    });
-  }
-
-  get pid(): number {
-    return this.#child.pid!;
-  }
-
-  get log(): string {
-    return this.#log;
-  }
-
-  get output(): string {
-    return this.#out;
   }
 
   /** Faults that the log tells of, one a line. */
   get faults(): string[] {
-    return `${this.#out}\n${this.#log}`.split('\n').filter((l) => FAULTS.test(l) && !DROPPED.test(l));
+    return `${this.output}\n${this.log}`.split('\n').filter((l) => FAULTS.test(l) && !DROPPED.test(l));
   }
 
   /** The port of the wire, once it listens; null if the process ended before. */
   async ready(): Promise<number | null> {
-    const deadline = Date.now() + READY_MS;
-    for (;;) {
-      const found = READY.exec(this.#out);
-      if (found !== null) return Number(found[1]);
-      if (this.#ended) return null;
-      if (Date.now() > deadline)
-        throw new Error(`the server is not ready after ${READY_MS} ms\n${this.#log}`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(
+        () => reject(new Error(`the server is not ready after ${READY_MS} ms\n${this.log}`)),
+        READY_MS,
+      );
+    });
+    try {
+      const found = await Promise.race([this.says(READY), late]);
+      return found === null ? null : Number(found[1]);
+    } finally {
+      clearTimeout(timer);
     }
   }
 
   /** The port of HTTP, once the wire listens. */
   get http(): number {
-    return Number(READY.exec(this.#out)?.[2]);
-  }
-
-  /** Stops it in its tracks; it keeps its locks and its sockets. */
-  pause(): void {
-    this.#child.kill('SIGSTOP');
-  }
-
-  resume(): void {
-    this.#child.kill('SIGCONT');
-  }
-
-  /** `kill -9`. Resolves when the process is gone, and its locks with it. */
-  async kill(): Promise<void> {
-    this.wasKilled = true;
-    this.#child.kill('SIGKILL');
-    await this.#exit;
-  }
-
-  /** Asks it to end, and gives its exit code. */
-  async stop(): Promise<number | null> {
-    this.#child.kill('SIGTERM');
-    return this.#exit;
-  }
-
-  exit(): Promise<number | null> {
-    return this.#exit;
+    return Number(READY.exec(this.output)?.[2]);
   }
 }
 
