@@ -16,7 +16,7 @@ export class ReplicaProcess extends CliProcess {
     const listen = `${o.host ?? '127.0.0.1'}:${o.port ?? 0}`;
     const { TIDEMARK_REPLICA_TOKEN: _, ...env } = process.env;
     super(
-      ['replica', '--data-dir', o.dataDir, '--listen', listen, '--workers', `${o.workers}`],
+      ['replica', '--data', o.dataDir, '--listen', listen, '--workers', `${o.workers}`],
       o.token === undefined ? env : { ...env, TIDEMARK_REPLICA_TOKEN: o.token },
     );
   }

@@ -69,7 +69,7 @@ loopback. Exit codes: 0 ended by a signal, 1 could not start, ${FENCED} another 
       'where the environment connects; port 0 takes a free one',
       address,
     )
-    .requiredOption('--data-dir <dir>', 'the data directory of the environment')
+    .requiredOption('--data <dir>', 'the directory that `serve` was given')
     .option('--workers <n>', 'worker threads', workers, 1)
     .option('--token <text>', 'what the environment must know; better given as TIDEMARK_REPLICA_TOKEN')
     .option('--log-level <level>', 'debug, info, warn or error', 'warn')

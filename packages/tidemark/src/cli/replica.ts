@@ -5,7 +5,7 @@ import { explain, stderrLogger, text } from './arguments.ts';
 
 interface ReplicaOptions {
   readonly listen: BoundAddress;
-  readonly dataDir: string;
+  readonly data: string;
   readonly workers: number;
   readonly token?: string;
   readonly logLevel: string;
@@ -26,7 +26,7 @@ export async function replica(o: ReplicaOptions): Promise<void> {
   try {
     running = await serveReplica({
       listen: o.listen,
-      dataDir: o.dataDir,
+      dataDir: o.data,
       workers: o.workers,
       logger: stderrLogger(o.logLevel),
       ...(token !== undefined && { token }),
