@@ -35,6 +35,7 @@ import { GroupCommit, type StoreKind, type WriteRequest } from '../storage/group
 import { TimestampOracle } from '../storage/timestamp-oracle.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 import { openBuiltinTable } from './builtin-tables.ts';
+import { CatalogHistory } from './catalog-history.ts';
 import { Clusters, type CreateReplica, SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
 import type { History } from './history.ts';
 import { openHistory } from './history-store.ts';
@@ -60,6 +61,8 @@ export interface EnvironmentOptions {
   /** Stands by for the process that writes here, as the generation after its own. */
   readonly standby?: StandbyOptions;
   readonly tickMs?: number;
+  /** How far back the catalog's shard can be read; ten minutes if absent. */
+  readonly catalogHistoryMs?: number;
   /** Workers of the default cluster, where it is made now. */
   readonly defaultWorkers: number;
 }
@@ -114,6 +117,7 @@ export class Environment {
   readonly #rows = new BuiltinRows();
   readonly #live: LiveRows;
   catalogShard!: Shard;
+  readonly catalogHistory: CatalogHistory;
   readonly #catalogListeners = new Set<() => void>();
   #transient = 0;
   #cancelMaintenance: (() => void) | null = null;
@@ -124,6 +128,7 @@ export class Environment {
     this.options = options;
     this.fence = { generation: options.generation, start: options.start };
     const { clock, timers, logger, generation, standby } = options;
+    this.catalogHistory = new CatalogHistory({ logger, historyMs: options.catalogHistoryMs });
     this.leadership = new Leadership({
       fence: this.fence,
       readOnly: standby !== undefined,
@@ -155,6 +160,7 @@ export class Environment {
     const shard = standby === undefined ? await this.#ownCatalog() : await stores.durable.open(CATALOG_SHARD);
     if (shard === null) throw nothingToFollow();
     this.catalogShard = shard;
+    await (standby === undefined ? this.catalogHistory.lead(shard) : this.catalogHistory.follow(shard));
     this.leadership.watch(shard);
     const stored = await readEntities(stores.durable, shard);
     this.oracle = new TimestampOracle(clock, shard.upper as Timestamp);
@@ -266,6 +272,7 @@ export class Environment {
       this.collections.maintain();
       this.clusters.maintain();
       this.history.maintain();
+      if (this.leadership.mayWrite) this.catalogHistory.maintain(this.options.clock.nowMs());
       if (!this.#closed) this.startMaintenance();
     });
   }
@@ -407,6 +414,7 @@ export class Environment {
     this.#live.close();
     this.#cancelMaintenance?.();
     await this.follower?.stop();
+    await this.catalogHistory.close();
     for (const cancel of this.#removals) cancel();
     await this.clusters.close();
     await this.history.close();

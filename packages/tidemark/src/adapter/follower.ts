@@ -86,9 +86,13 @@ export class Follower implements CatalogFollower {
   }
 
   async #follow(): Promise<void> {
-    const { catalogShard, leadership, oracle, options } = this.#env;
-    // The leader leaves replaced parts lying for a while where another process holds the shard.
-    const lease = await catalogShard.hold();
+    const { catalogHistory, catalogShard, leadership, oracle, options } = this.#env;
+    // The leader also leaves replaced parts lying for a while where another process holds the shard.
+    await catalogHistory.follow(catalogShard, this.#applied - 1).catch((error: unknown) => {
+      if (catalogShard.since < this.#applied) throw error;
+      const detail = 'the catalog has forgotten what happened since it was read last';
+      throw leadership.end('this process slept too long to stand by', detail, 'start it again');
+    });
     const listen = await catalogShard.listen(this.#applied - 1);
     try {
       while (!this.#ended.signal.aborted) {
@@ -99,11 +103,11 @@ export class Follower implements CatalogFollower {
         await this.createPending();
         this.#applied = step.upper;
         oracle.follow(step.upper - 1);
+        catalogHistory.hasRead(step.upper - 1);
         this.#wake();
       }
     } finally {
       listen.close();
-      await lease.release();
     }
   }
 

@@ -167,6 +167,7 @@ async function fence(env: Environment, accepted: () => void): Promise<void> {
   leadership.become('leader');
   accepted();
   env.follower = null;
+  await env.catalogHistory.lead(catalogShard);
   await env.history.lead();
   for (const e of sources) {
     const shard = collections.shard(e.id);

@@ -118,6 +118,7 @@ export class TestEnvironment {
           return this.#connection(replicaId, workers);
         },
         defaultWorkers: this.#o.workers ?? 1,
+        ...(this.#o.catalogHistoryMs !== undefined && { catalogHistoryMs: this.#o.catalogHistoryMs }),
         onFenced: (error) => {
           this.fenced = error;
         },

@@ -39,6 +39,8 @@ export interface TestOptions extends OpenTestOptions {
   readonly onLogUpdates?: (from: LogSource, updates: LogUpdates) => void;
   /** What sources from files read; absent: there are none. */
   readonly files?: FileReader;
+  /** How far back the catalog's shard can be read. */
+  readonly catalogHistoryMs?: number;
 }
 
 export interface LogSource {
