@@ -14,6 +14,8 @@ export type IdClass = 'user' | 'system' | 'log' | 'transient';
 
 export const userId = (n: number): GlobalId => `u${n}` as GlobalId;
 export const systemId = (n: number): GlobalId => `s${n}` as GlobalId;
+/** Of the same object, for clients that know oids alone. */
+export const systemOid = (n: number): number => 20_000 + n;
 export const logIndexId = (n: number): GlobalId => `si${n}` as GlobalId;
 
 /** The class of an id, from its text. */

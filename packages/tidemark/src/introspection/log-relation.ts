@@ -2,8 +2,9 @@
  * How a log relation is declared: one literal. Row types, packing, arrangement keys, catalog entries, `\d` text and the docs page
  * derive from it.
  *
- * `number` and `oid` never change once released: `si<N>` is cluster number × 1000 + `number`, and clients store OIDs.
+ * `number` never changes once released: `si<N>` is cluster number × 1000 + `number`, and clients store the oid that follows from it.
  */
+import { systemOid } from '../base/ids.ts';
 import type { SqlType, TypeName } from '../repr/types.ts';
 
 export interface LogColumn {
@@ -41,7 +42,6 @@ export const WORKER: LogColumn = col('worker_id', 'uint8', 'worker that observed
 
 interface Declared {
   readonly number: number;
-  readonly oid: number;
   readonly doc: string;
   readonly columns: readonly LogColumn[];
   readonly key: readonly string[] | null;
@@ -53,12 +53,14 @@ const positions = (r: Declared, isKey: (c: LogColumn) => boolean): readonly numb
 /** A relation with a row per worker: the worker joins the key, in column order. */
 export const perWorker = (r: Declared): LogRelation => ({
   ...r,
+  oid: systemOid(r.number),
   key: positions(r, (c) => c === WORKER || r.key!.includes(c.name)),
 });
 
 /** A relation whose grain has no worker: the process, or a pair of workers. */
 export const plain = (r: Declared): LogRelation => ({
   ...r,
+  oid: systemOid(r.number),
   key: positions(r, (c) => r.key!.includes(c.name)),
 });
 
@@ -66,4 +68,9 @@ export const plain = (r: Declared): LogRelation => ({
  * A relation of counts: a row a worker, and how often it is there is the number. `count(*)` reads it; no previous value, no
  * retraction of it.
  */
-export const counted = (r: Omit<Declared, 'key'>): LogRelation => ({ ...r, key: null, counts: true });
+export const counted = (r: Omit<Declared, 'key'>): LogRelation => ({
+  ...r,
+  oid: systemOid(r.number),
+  key: null,
+  counts: true,
+});

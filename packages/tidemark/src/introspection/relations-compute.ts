@@ -6,21 +6,18 @@ const exportId = col('export_id', 'text', 'the exported collection');
 export const COMPUTE_RELATIONS = {
   mz_compute_exports_per_worker: perWorker({
     number: 1,
-    oid: 20001,
     doc: 'the collections that the dataflows of a replica export',
     columns: [exportId, WORKER, col('dataflow_id', 'uint8', 'the dataflow that maintains it')],
     key: ['export_id'],
   }),
   mz_compute_frontiers_per_worker: perWorker({
     number: 2,
-    oid: 20002,
     doc: 'the write frontier that each worker last reported for an export; no row once it is empty',
     columns: [exportId, WORKER, col('time', 'mz_timestamp', 'times before it are complete')],
     key: ['export_id'],
   }),
   mz_compute_import_frontiers_per_worker: perWorker({
     number: 3,
-    oid: 20003,
     doc: 'the frontier of each collection that an export reads',
     columns: [
       exportId,
@@ -32,7 +29,6 @@ export const COMPUTE_RELATIONS = {
   }),
   mz_active_peeks_per_worker: perWorker({
     number: 4,
-    oid: 20004,
     doc: 'reads that a worker has accepted and not yet answered',
     columns: [
       col('id', 'uuid', 'of the read'),
@@ -45,14 +41,12 @@ export const COMPUTE_RELATIONS = {
   }),
   mz_compute_error_counts_raw: perWorker({
     number: 5,
-    oid: 20005,
     doc: 'errors that an export holds; a column and no multiplicity, for a worker may count below zero while the sum over workers does not',
     columns: [exportId, WORKER, col('count', 'int8', 'errors on this worker')],
     key: ['export_id'],
   }),
   mz_compute_hydration_times_per_worker: perWorker({
     number: 6,
-    oid: 20006,
     doc: 'the compact summary of an export: when its reported output frontier passed its as-of',
     columns: [
       exportId,
@@ -66,7 +60,6 @@ export const COMPUTE_RELATIONS = {
   }),
   mz_compute_lifecycle_events_per_worker: perWorker({
     number: 7,
-    oid: 20007,
     doc: 'the life of an export, a row a stage: installed, started, hydrated, write_blocked, write_unblocked, written',
     columns: [
       exportId,
@@ -94,7 +87,6 @@ export const COMPUTE_RELATIONS = {
   }),
   mz_peek_durations_histogram_raw: counted({
     number: 8,
-    oid: 20008,
     doc: 'how long reads took from being accepted to their answer; a row a read, never taken back',
     columns: [
       WORKER,
@@ -104,7 +96,6 @@ export const COMPUTE_RELATIONS = {
   }),
   mz_compute_operator_hydration_statuses_per_worker: perWorker({
     number: 9,
-    oid: 20009,
     doc: 'whether the output of each node of a plan has passed the as-of; nodes that compute nothing have no rows',
     columns: [
       exportId,
@@ -116,7 +107,6 @@ export const COMPUTE_RELATIONS = {
   }),
   mz_compute_lir_mapping_per_worker: perWorker({
     number: 10,
-    oid: 20010,
     doc: 'what each node of a plan became: the operators that do its work',
     columns: [
       col('global_id', 'text', 'the collection that the plan computes'),
@@ -132,7 +122,6 @@ export const COMPUTE_RELATIONS = {
   }),
   mz_compute_dataflow_global_ids_per_worker: perWorker({
     number: 11,
-    oid: 20011,
     doc: 'the collections that each dataflow computes',
     columns: [
       col('id', 'uint8', 'the dataflow'),
@@ -143,7 +132,6 @@ export const COMPUTE_RELATIONS = {
   }),
   mz_cluster_prometheus_metrics: plain({
     number: 15,
-    oid: 20015,
     doc: 'the metrics of each process of a replica, as its registry has them',
     columns: [
       col('process_id', 'uint8', 'the process, 0 for the first'),
@@ -157,14 +145,12 @@ export const COMPUTE_RELATIONS = {
   }),
   mz_compute_dataflow_as_of_per_worker: perWorker({
     number: 16,
-    oid: 20016,
     doc: 'the time at which each dataflow begins: its snapshot is taken there',
     columns: [col('dataflow_id', 'uint8', 'the dataflow'), WORKER, col('time', 'mz_timestamp', 'its as-of')],
     key: ['dataflow_id'],
   }),
   mz_cluster_replica_resource_usage: plain({
     number: 17,
-    oid: 20017,
     doc: 'what each process of a replica takes of its machine',
     columns: [
       col('process_id', 'uint8', 'the process, 0 for the first'),

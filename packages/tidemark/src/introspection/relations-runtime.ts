@@ -22,14 +22,12 @@ const CHANNEL_COUNT: readonly LogColumn[] = [
 export const RUNTIME_RELATIONS = {
   mz_dataflow_operators_per_worker: perWorker({
     number: 18,
-    oid: 20018,
     doc: 'the operators of every dataflow; its scopes and the dataflow itself are operators too',
     columns: [operator, WORKER, col('name', 'text', 'what it is called')],
     key: ['id'],
   }),
   mz_dataflow_addresses_per_worker: perWorker({
     number: 19,
-    oid: 20019,
     doc: 'where operators and channels stand: indexes of the scopes around it, the dataflow first',
     columns: [
       col('id', 'uint8', 'the operator, or the channel: they share one sequence'),
@@ -44,7 +42,6 @@ export const RUNTIME_RELATIONS = {
   }),
   mz_dataflow_channels_per_worker: perWorker({
     number: 20,
-    oid: 20020,
     doc: 'the edges between operators; their scope stands in the addresses',
     columns: [
       col('id', 'uint8', 'the channel'),
@@ -59,13 +56,11 @@ export const RUNTIME_RELATIONS = {
   }),
   mz_scheduling_elapsed_raw: counted({
     number: 21,
-    oid: 20021,
     doc: 'time that operators took; a row a nanosecond',
     columns: [operator, WORKER],
   }),
   mz_compute_operator_durations_histogram_raw: counted({
     number: 22,
-    oid: 20022,
     doc: 'how long single runs of operators took; a row a run',
     columns: [
       operator,
@@ -75,7 +70,6 @@ export const RUNTIME_RELATIONS = {
   }),
   mz_scheduling_parks_histogram_raw: counted({
     number: 23,
-    oid: 20023,
     doc: 'how long a worker with nothing to do slept; a row a sleep',
     columns: [
       WORKER,
@@ -89,31 +83,26 @@ export const RUNTIME_RELATIONS = {
   }),
   mz_message_counts_sent_raw: counted({
     number: 24,
-    oid: 20024,
     doc: 'rows that were sent over a channel; a row a row',
     columns: CHANNEL_COUNT,
   }),
   mz_message_counts_received_raw: counted({
     number: 25,
-    oid: 20025,
     doc: 'rows that were received over a channel; a row a row',
     columns: CHANNEL_COUNT,
   }),
   mz_message_batch_counts_sent_raw: counted({
     number: 26,
-    oid: 20026,
     doc: 'batches that were sent over a channel; a row a batch',
     columns: CHANNEL_COUNT,
   }),
   mz_message_batch_counts_received_raw: counted({
     number: 27,
-    oid: 20027,
     doc: 'batches that were received over a channel; a row a batch',
     columns: CHANNEL_COUNT,
   }),
   mz_dataflow_operator_reachability_raw: counted({
     number: 28,
-    oid: 20028,
     doc: 'where operators stand in time: what each output may still send, what each input is past',
     columns: [
       col('id', 'uint8', 'the scope that the operator stands in'),

@@ -1,5 +1,7 @@
 /** How a catalog table is declared: one literal, with how each kind of thing becomes rows of it. */
+
 import type { GlobalId } from '../../base/ids.ts';
+import { systemOid } from '../../base/ids.ts';
 import type { TypeName } from '../../repr/types.ts';
 import type {
   ClusterEntity,
@@ -9,7 +11,7 @@ import type {
   ReplicaEntity,
   SchemaEntity,
 } from '../entities.ts';
-import { type BuiltinColumn, type BuiltinRow, keyOf, type SystemSchema } from './declare.ts';
+import { type BuiltinBase, type BuiltinRow, keyOf, type SystemSchema } from './declare.ts';
 
 /** What a builtin relation says about itself; empty texts are no comments. */
 export interface BuiltinDoc {
@@ -42,14 +44,7 @@ export interface RowSources {
 
 export type RowSourceKind = keyof RowSources;
 
-export interface BuiltinTable {
-  readonly schema: SystemSchema;
-  readonly name: string;
-  readonly number: number;
-  readonly oid: number;
-  readonly doc: string;
-  readonly columns: readonly BuiltinColumn[];
-  readonly keys: readonly (readonly number[])[];
+export interface BuiltinTable extends BuiltinBase {
   readonly rows: { readonly [K in RowSourceKind]?: (source: RowSources[K]) => readonly BuiltinRow[] };
   /**
    * Where its rows come from. `derived`: from what the catalog holds, in memory, anew at each start. `live`: from controllers, about
@@ -58,7 +53,7 @@ export interface BuiltinTable {
   readonly kept: 'derived' | 'live' | 'durable';
 }
 
-type Spec = Omit<BuiltinTable, 'keys' | 'kept' | 'rows' | 'schema'> & {
+type Spec = Omit<BuiltinTable, 'oid' | 'keys' | 'kept' | 'rows' | 'schema'> & {
   readonly schema?: SystemSchema;
   readonly key?: readonly string[];
   readonly rows?: BuiltinTable['rows'];
@@ -69,6 +64,7 @@ export function table({ key, schema = 'mz_catalog', rows, durable, ...rest }: Sp
   return {
     ...rest,
     schema,
+    oid: systemOid(rest.number),
     rows: rows ?? {},
     keys: keyOf(rest.columns, key),
     kept: durable === true ? 'durable' : rows === undefined ? 'live' : 'derived',

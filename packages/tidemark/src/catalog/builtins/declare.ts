@@ -3,7 +3,9 @@
  * Builtins are derived at start and never stored, so adding one needs no migration. Numbers and OIDs are explicit and
  * never change; a test pins them.
  */
+
 import { assert } from '../../base/assert.ts';
+import { systemOid } from '../../base/ids.ts';
 import {
   arrayOf,
   type ColumnDesc,
@@ -35,7 +37,7 @@ export interface BuiltinColumn extends ColumnDesc {
   readonly doc: string;
 }
 
-interface BuiltinBase {
+export interface BuiltinBase {
   readonly schema: SystemSchema;
   readonly name: string;
   /** `s<number>`; never changes. Logs use 1 to 999, tables from 1001, views from 2001. */
@@ -91,9 +93,11 @@ export function keyOf(
   ];
 }
 
-export function view(v: Omit<BuiltinView, 'keys'> & { readonly key?: readonly string[] }): BuiltinView {
+export function view(
+  v: Omit<BuiltinView, 'keys' | 'oid'> & { readonly key?: readonly string[] },
+): BuiltinView {
   const { key, ...rest } = v;
-  return { ...rest, keys: keyOf(v.columns, key) };
+  return { ...rest, oid: systemOid(v.number), keys: keyOf(v.columns, key) };
 }
 
 /** A relation that is always empty: NULLs of the declared types under a false filter. */
@@ -113,7 +117,6 @@ export function emptyView(
   return view({
     ...spec,
     schema,
-    oid: 20000 + spec.number,
     columns: columns(...spec.columns).map((c) => ({ ...c, nullable: true })),
     sql: `SELECT ${nulls.join(', ')} WHERE false`,
   });

@@ -7,7 +7,6 @@ export const FRONTIER_TABLES = [
     schema: 'mz_internal',
     name: 'mz_frontiers',
     number: 1033,
-    oid: 21033,
     doc: 'from when on each table, source, materialized view, index and sink of users is readable, and up to when it is complete; at most a second old',
     columns: columns(
       'object_id text',
@@ -19,7 +18,6 @@ export const FRONTIER_TABLES = [
   table({
     name: 'mz_cluster_replica_frontiers',
     number: 1034,
-    oid: 21034,
     doc: 'how far each connected replica has got with each index, materialized view and sink of users; at most a second old',
     columns: columns(
       'object_id text',

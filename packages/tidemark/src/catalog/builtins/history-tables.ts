@@ -7,7 +7,6 @@ export const HISTORY_TABLES = [
     schema: 'mz_internal',
     name: 'mz_object_hydration_history',
     number: 1041,
-    oid: 21041,
     doc: 'each time that an object of a user was built on a replica: one row an episode, also of what lived for milliseconds',
     columns: columns(
       'object_id text | under which the episode opened',
@@ -34,7 +33,6 @@ export const HISTORY_TABLES = [
     schema: 'mz_internal',
     name: 'mz_replica_hydration_history',
     number: 1042,
-    oid: 21042,
     doc: 'each time that a replica hydrated: from its connecting, or from its first unhydrated object, until none was left',
     columns: columns(
       'cluster_id text',
@@ -53,7 +51,6 @@ export const HISTORY_TABLES = [
     schema: 'mz_internal',
     name: 'mz_cluster_replica_status_history',
     number: 1070,
-    oid: 21070,
     doc: 'when replicas came and went',
     columns: columns(
       'replica_id text',

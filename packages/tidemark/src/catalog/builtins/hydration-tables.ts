@@ -14,7 +14,6 @@ export const HYDRATION_TABLES = [
     schema: 'mz_internal',
     name: 'mz_hydration_blockers',
     number: 1030,
-    oid: 21030,
     doc: 'why an object is not done on a replica: one row for each that is not, none for one that is. An index is done when it is hydrated, a view when it is written',
     columns: columns(
       'object_id text? | NULL: the cluster has no objects, and no replica either',
@@ -31,7 +30,6 @@ export const HYDRATION_TABLES = [
     schema: 'mz_internal',
     name: 'mz_compute_hydration_timestamps',
     number: 1031,
-    oid: 21031,
     doc: 'the stages of an object on a replica, over its workers: each is set only when every worker has reported it',
     columns: columns('object_id text', 'replica_id text', ...INSTANTS),
     key: ['object_id', 'replica_id'],
@@ -40,7 +38,6 @@ export const HYDRATION_TABLES = [
     schema: 'mz_internal',
     name: 'mz_cluster_replica_hydration',
     number: 1032,
-    oid: 21032,
     doc: 'whether a replica is hydrated, since when, and which object it waits or waited for longest',
     columns: columns(
       'cluster_id text',
@@ -59,7 +56,6 @@ export const HYDRATION_TABLES = [
     schema: 'mz_internal',
     name: 'mz_hydration_progress',
     number: 1044,
-    oid: 21044,
     doc: 'how much of its snapshot each object has put through on each replica; it never goes back, and stays at the total',
     columns: columns(
       'object_id text',

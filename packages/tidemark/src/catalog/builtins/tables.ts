@@ -34,7 +34,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_databases',
     number: 1001,
-    oid: 21001,
     doc: 'the databases',
     columns: columns('id text', 'oid oid', 'name text'),
     key: ['id'],
@@ -43,7 +42,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_schemas',
     number: 1002,
-    oid: 21002,
     doc: 'the schemas; system schemas belong to no database',
     columns: columns('id text', 'oid oid', 'database_id text?', 'name text'),
     key: ['id'],
@@ -52,7 +50,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_clusters',
     number: 1003,
-    oid: 21003,
     doc: 'the clusters',
     columns: columns(
       'id text',
@@ -79,7 +76,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_cluster_replicas',
     number: 1004,
-    oid: 21004,
     doc: 'the replicas of the clusters',
     columns: columns(
       'id text',
@@ -97,7 +93,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_tables',
     number: 1005,
-    oid: 21005,
     doc: 'tables of users, and the catalog relations that the environment writes',
     columns: columns(...OBJECT_COLUMNS, 'create_sql text?'),
     key: ['id'],
@@ -109,7 +104,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_sources',
     number: 1006,
-    oid: 21006,
     doc: 'sources, and the log relations that each replica keeps about itself (type `log`)',
     columns: columns(...OBJECT_COLUMNS, 'type text | file, log', 'create_sql text?'),
     key: ['id'],
@@ -125,7 +119,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_views',
     number: 1007,
-    oid: 21007,
     doc: 'views',
     columns: columns(...OBJECT_COLUMNS, 'create_sql text?'),
     key: ['id'],
@@ -134,7 +127,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_materialized_views',
     number: 1008,
-    oid: 21008,
     doc: 'materialized views',
     columns: columns(...OBJECT_COLUMNS, 'cluster_id text', 'create_sql text'),
     key: ['id'],
@@ -146,7 +138,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_sinks',
     number: 1061,
-    oid: 21061,
     doc: 'sinks',
     columns: columns(...OBJECT_COLUMNS, 'type text | metrics', 'cluster_id text', 'create_sql text'),
     key: ['id'],
@@ -158,7 +149,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_indexes',
     number: 1009,
-    oid: 21009,
     doc: 'indexes',
     columns: columns(
       'id text',
@@ -179,7 +169,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_index_columns',
     number: 1010,
-    oid: 21010,
     doc: 'the keys of indexes, in order',
     columns: columns(
       'index_id text',
@@ -203,7 +192,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_columns',
     number: 1011,
-    oid: 21011,
     doc: 'the columns of every relation',
     columns: columns(
       'id text | of the relation',
@@ -235,7 +223,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_types',
     number: 1012,
-    oid: 21012,
     doc: 'the data types',
     columns: columns(
       'oid oid',
@@ -262,7 +249,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_comments',
     number: 1013,
-    oid: 21013,
     doc: 'what COMMENT ON has said, and what builtin relations say about themselves',
     columns: columns(
       'id text | of the object',
@@ -279,7 +265,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_object_dependencies',
     number: 1014,
-    oid: 21014,
     doc: 'which object names which',
     columns: columns('object_id text', 'referenced_object_id text'),
     key: ['object_id', 'referenced_object_id'],
@@ -289,7 +274,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_object_global_ids',
     number: 1015,
-    oid: 21015,
     doc: 'under which ids the dataflows of an object are known',
     columns: columns('id text', 'global_id text'),
     key: ['id', 'global_id'],
@@ -302,7 +286,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_source_statuses',
     number: 1016,
-    oid: 21016,
     doc: 'whether a source has loaded: starting, running (loaded, its upper follows the clock) or stalled',
     columns: columns(
       'id text',
@@ -318,7 +301,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_source_statistics',
     number: 1017,
-    oid: 21017,
     doc: 'how far the load of a source has got',
     columns: columns(
       'id text',
@@ -333,7 +315,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_sessions',
     number: 1018,
-    oid: 21018,
     doc: 'the sessions now connected',
     columns: columns(
       'id uint8',
@@ -349,7 +330,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_cluster_replica_statuses',
     number: 1019,
-    oid: 21019,
     doc: 'whether a replica is connected: online, or offline with the reason',
     columns: columns('replica_id text', 'status text', 'reason text?', 'updated_at timestamptz'),
     key: ['replica_id'],
@@ -358,7 +338,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_compute_reconciliations',
     number: 1072,
-    oid: 21072,
     doc: 'what became of the dataflows of replicas that had gone on without this process, when it connected to them; added up since it began',
     columns: columns(
       'replica_id text',
@@ -370,7 +349,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_functions',
     number: 1020,
-    oid: 21020,
     doc: 'the functions, one row an overload',
     columns: columns(
       'oid oid',
@@ -392,7 +370,6 @@ export const BUILTIN_TABLES = [
   table({
     name: 'mz_operators',
     number: 1021,
-    oid: 21021,
     doc: 'the operators, one row an overload',
     columns: columns(
       'oid oid | of the function behind it, too',
@@ -408,7 +385,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_casts',
     number: 1022,
-    oid: 21022,
     doc: 'the casts that are not through text',
     columns: columns(
       'oid oid',
@@ -424,7 +400,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_materialized_view_refreshes',
     number: 1060,
-    oid: 21060,
     doc: 'materialized views with a refresh schedule: the last refresh that is durable, and the next one',
     columns: columns(
       'materialized_view_id text',
@@ -440,7 +415,6 @@ export const BUILTIN_TABLES = [
     schema: 'mz_internal',
     name: 'mz_subscriptions',
     number: 1080,
-    oid: 21080,
     doc: 'the subscribes that are under way',
     columns: columns(
       'id text',

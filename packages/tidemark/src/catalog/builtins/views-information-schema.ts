@@ -18,7 +18,6 @@ export const INFORMATION_SCHEMA_VIEWS: readonly BuiltinView[] = [
     schema: 'information_schema',
     name: 'schemata',
     number: 2201,
-    oid: 22201,
     doc: 'schemas',
     columns: columns('catalog_name text', 'schema_name text', 'schema_owner text'),
     sql: `
@@ -29,7 +28,6 @@ export const INFORMATION_SCHEMA_VIEWS: readonly BuiltinView[] = [
     schema: 'information_schema',
     name: 'tables',
     number: 2202,
-    oid: 22202,
     doc: 'relations',
     columns: columns('table_catalog text', 'table_schema text', 'table_name text', 'table_type text'),
     sql: `
@@ -43,7 +41,6 @@ export const INFORMATION_SCHEMA_VIEWS: readonly BuiltinView[] = [
     schema: 'information_schema',
     name: 'columns',
     number: 2203,
-    oid: 22203,
     doc: 'columns of relations',
     columns: columns(
       'table_catalog text',
@@ -113,7 +110,6 @@ export const INFORMATION_SCHEMA_VIEWS: readonly BuiltinView[] = [
     schema: 'information_schema',
     name: 'views',
     number: 2204,
-    oid: 22204,
     doc: 'views',
     columns: columns(
       'table_catalog text',
@@ -135,7 +131,6 @@ export const INFORMATION_SCHEMA_VIEWS: readonly BuiltinView[] = [
     schema: 'information_schema',
     name: 'routines',
     number: 2205,
-    oid: 22205,
     doc: 'functions',
     columns: columns(
       'specific_catalog text',
@@ -158,7 +153,6 @@ export const INFORMATION_SCHEMA_VIEWS: readonly BuiltinView[] = [
     schema: 'information_schema',
     name: 'enabled_roles',
     number: 2206,
-    oid: 22206,
     doc: 'the one role',
     columns: columns('role_name text'),
     sql: `SELECT 'tidemark' AS role_name`,

@@ -16,7 +16,7 @@ interface Spec {
 }
 
 export function introspectionView({ columns: specs, ...v }: Spec): BuiltinView {
-  return view({ ...v, schema: 'mz_introspection', oid: 20000 + v.number, columns: columns(...specs) });
+  return view({ ...v, schema: 'mz_introspection', columns: columns(...specs) });
 }
 
 export const WORKER = 'worker_id uint8 | worker that observed it';

@@ -24,7 +24,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_namespace',
     number: 2101,
-    oid: 22101,
     doc: 'schemas',
     columns: columns('oid oid', 'nspname name', 'nspowner oid', 'nspacl text[]?'),
     sql: `SELECT oid, name::name AS nspname, ${OWNER} AS nspowner, NULL::text[] AS nspacl FROM mz_catalog.mz_schemas`,
@@ -33,7 +32,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_class',
     number: 2102,
-    oid: 22102,
     doc: 'relations and indexes',
     columns: columns(
       'oid oid',
@@ -85,7 +83,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_attribute',
     number: 2103,
-    oid: 22103,
     doc: 'columns of relations',
     columns: columns(
       'attrelid oid',
@@ -132,7 +129,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_attrdef',
     number: 2104,
-    oid: 22104,
     doc: 'defaults of columns',
     columns: columns('oid oid', 'adrelid oid', 'adnum int2', 'adbin text', 'adsrc text'),
     sql: `
@@ -143,7 +139,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_index',
     number: 2105,
-    oid: 22105,
     doc: 'indexes',
     columns: columns(
       'indexrelid oid',
@@ -184,7 +179,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_type',
     number: 2106,
-    oid: 22106,
     doc: 'data types',
     columns: columns(
       'oid oid',
@@ -225,7 +219,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_description',
     number: 2107,
-    oid: 22107,
     doc: 'comments',
     columns: columns('objoid oid', 'classoid oid', 'objsubid int4', 'description text'),
     sql: `
@@ -236,7 +229,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_database',
     number: 2108,
-    oid: 22108,
     doc: 'databases',
     columns: columns(
       'oid oid',
@@ -263,7 +255,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_roles',
     number: 2109,
-    oid: 22109,
     doc: 'the one role that everybody is',
     columns: columns(
       'oid oid',
@@ -289,7 +280,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_am',
     number: 2110,
-    oid: 22110,
     doc: 'access methods',
     columns: columns('oid oid', 'amname name', 'amhandler regproc', 'amtype text'),
     sql: `SELECT 2::oid AS oid, 'heap'::name AS amname, 0::regproc AS amhandler, 't' AS amtype
@@ -299,7 +289,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_tablespace',
     number: 2111,
-    oid: 22111,
     doc: 'tablespaces',
     columns: columns('oid oid', 'spcname name', 'spcowner oid', 'spcacl text[]?', 'spcoptions text[]?'),
     sql: `SELECT 1663::oid AS oid, 'pg_default'::name AS spcname, ${OWNER} AS spcowner, NULL::text[] AS spcacl, NULL::text[] AS spcoptions`,
@@ -308,7 +297,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_tables',
     number: 2112,
-    oid: 22112,
     doc: 'tables, by name',
     columns: columns('schemaname name', 'tablename name', 'tableowner name'),
     sql: `SELECT s.name::name AS schemaname, t.name::name AS tablename, 'tidemark'::name AS tableowner
@@ -318,7 +306,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_views',
     number: 2113,
-    oid: 22113,
     doc: 'views, by name',
     columns: columns('schemaname name', 'viewname name', 'viewowner name', 'definition text?'),
     sql: `SELECT s.name::name AS schemaname, v.name::name AS viewname, 'tidemark'::name AS viewowner, v.create_sql AS definition
@@ -328,7 +315,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_matviews',
     number: 2114,
-    oid: 22114,
     doc: 'materialized views, by name',
     columns: columns('schemaname name', 'matviewname name', 'matviewowner name', 'definition text'),
     sql: `SELECT s.name::name AS schemaname, v.name::name AS matviewname, 'tidemark'::name AS matviewowner, v.create_sql AS definition
@@ -338,7 +324,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_proc',
     number: 2115,
-    oid: 22115,
     doc: 'functions',
     columns: columns(
       'oid oid',
@@ -386,7 +371,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_operator',
     number: 2116,
-    oid: 22116,
     doc: 'operators',
     columns: columns(
       'oid oid',
@@ -416,7 +400,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_cast',
     number: 2117,
-    oid: 22117,
     doc: 'casts',
     columns: columns(
       'oid oid',
@@ -435,7 +418,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_language',
     number: 2118,
-    oid: 22118,
     doc: 'languages of functions',
     columns: columns(
       'oid oid',
@@ -451,7 +433,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_settings',
     number: 2119,
-    oid: 22119,
     doc: 'the variables of the session',
     columns: columns(
       'name text',
@@ -476,7 +457,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_stat_activity',
     number: 2120,
-    oid: 22120,
     doc: 'the sessions now connected',
     columns: columns(
       'datid oid?',
@@ -507,7 +487,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_user',
     number: 2151,
-    oid: 22151,
     doc: 'the one role, as a user',
     columns: columns(
       'usename name',
@@ -527,7 +506,6 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     schema: 'pg_catalog',
     name: 'pg_indexes',
     number: 2152,
-    oid: 22152,
     doc: 'indexes, by name',
     columns: columns(
       'schemaname name',

@@ -27,7 +27,6 @@ export const UNIFIED_VIEWS: readonly BuiltinView[] = [
     schema: 'mz_internal',
     name: 'mz_compute_error_counts_raw_unified',
     number: 2401,
-    oid: 22401,
     doc: 'errors that an object holds on a replica',
     columns: columns(...OBJECT, 'count numeric? | NULL: not known'),
     sql: told('mz_told_error_counts', 'CASE WHEN e.fresh THEN coalesce(t.count, 0) END AS count'),
@@ -36,7 +35,6 @@ export const UNIFIED_VIEWS: readonly BuiltinView[] = [
     schema: 'mz_internal',
     name: 'mz_compute_hydration_times',
     number: 2402,
-    oid: 22402,
     doc: 'how long an object took to hydrate on a replica, by its slowest worker',
     columns: columns(...OBJECT, 'time_ns uint8? | NULL: not hydrated, or not known'),
     sql: told('mz_told_hydration_times', 'CASE WHEN e.fresh THEN t.time_ns END AS time_ns'),
@@ -45,7 +43,6 @@ export const UNIFIED_VIEWS: readonly BuiltinView[] = [
     schema: 'mz_internal',
     name: 'mz_compute_operator_hydration_statuses',
     number: 2403,
-    oid: 22403,
     doc: 'whether each node of an object’s plan has hydrated on a replica, on all of its workers',
     columns: columns(
       ...OBJECT,
@@ -61,7 +58,6 @@ export const UNIFIED_VIEWS: readonly BuiltinView[] = [
     schema: 'mz_internal',
     name: 'mz_object_arrangement_sizes',
     number: 2404,
-    oid: 22404,
     doc: 'bytes of the arrangements of an object on a replica; told again when they have changed by more than a sixteenth',
     columns: columns(...OBJECT, 'size int8? | NULL: it has none, or it is not known'),
     sql: told('mz_told_arrangement_sizes', 'CASE WHEN e.fresh THEN t.size END AS size'),
@@ -70,7 +66,6 @@ export const UNIFIED_VIEWS: readonly BuiltinView[] = [
     schema: 'mz_internal',
     name: 'mz_compute_hydration_statuses',
     number: 2405,
-    oid: 22405,
     doc: 'whether an object has hydrated on a replica, and how long that took; a sealed view has, and took no time',
     columns: columns('object_id text', 'replica_id text', 'hydrated bool', 'hydration_time interval?'),
     sql: `
@@ -83,7 +78,6 @@ export const UNIFIED_VIEWS: readonly BuiltinView[] = [
     schema: 'mz_internal',
     name: 'mz_hydration_statuses',
     number: 2406,
-    oid: 22406,
     doc: 'the same of every index, materialized view and sink on clusters of users, and of every source, which has hydrated once it has loaded',
     columns: columns('object_id text', 'replica_id text?', 'hydrated bool?'),
     sql: `
