@@ -68,6 +68,7 @@ export class TestEnvironment {
   readonly #shardsElsewhere: Shards[] = [];
   #standsBy: boolean;
   readonly #replicas = new Map<ReplicaId, Connected>();
+  #connections = 0;
   readonly #lives = new Map<ReplicaId, number>();
   readonly #memoryLimits = new Map<ReplicaId, number | undefined>();
   readonly #stalled = new Set<string>();
@@ -75,7 +76,7 @@ export class TestEnvironment {
   #session!: Session;
   #stores!: StoreSet;
   #sessions = 0;
-  #baseline = '';
+  #baseline: string;
 
   /** `leader`: another process over the same data, for which this one stands by. */
   constructor(options: TestOptions, leader?: TestEnvironment) {
@@ -86,6 +87,7 @@ export class TestEnvironment {
     this.#standsBy = leader !== undefined;
     this.random = this.#data.random;
     this.time = this.#data.time;
+    this.#baseline = leader === undefined ? '' : leader.#baseline;
   }
 
   async open(): Promise<void> {
@@ -244,10 +246,16 @@ export class TestEnvironment {
   }
 
   #observed(replicaId: ReplicaId, replica: ReplicaConnection): ReplicaConnection {
+    const connection = ++this.#connections;
+    const { workers } = replica;
     return observed(replica, {
       note: (what) => this.trace.push(`${this.time.nowMs()} ${replicaId} ${what}`),
       onCommand: this.#o.onCommand ?? ((command) => command),
-      onHeard: (response) => this.#crashIfArmed(replicaId, response),
+      onHeard: (response) => {
+        const life = this.#lives.get(replicaId)!;
+        this.#o.onHeard?.({ replicaId, life, connection, workers }, response);
+        this.#crashIfArmed(replicaId, response);
+      },
     });
   }
 
@@ -471,8 +479,8 @@ export class TestEnvironment {
   }
 
   /** After everything that users created was dropped, what lives is what lived at the start. */
-  async assertNothingLeft(): Promise<void> {
-    await this.advance(2500);
+  async assertNothingLeft(afterMs = 2500): Promise<void> {
+    await this.advance(afterMs);
     const orphans = await this.orphans();
     assert(orphans.length === 0, `parts of dropped shards are gone (seed ${this.seed}): ${orphans.join()}`);
     const now = JSON.stringify(this.#living());

@@ -2,7 +2,7 @@
 
 import type { Logger } from '../base/clock.ts';
 import type { ReplicaId } from '../base/ids.ts';
-import type { Command } from '../compute/protocol.ts';
+import type { Command, Response } from '../compute/protocol.ts';
 import type { LogUpdates } from '../introspection/compute-log.ts';
 import type { LifecycleStage } from '../introspection/lifecycle.ts';
 import type { FileReader } from '../storage/file-source.ts';
@@ -35,6 +35,8 @@ export interface CrashPoint {
 export interface TestOptions extends OpenTestOptions {
   /** Changes a command before a replica gets it; null: it never does. */
   readonly onCommand?: (command: Command) => Command | null;
+  /** What a replica told, once the environment has heard it. */
+  readonly onHeard?: (from: HeardFrom, response: Response) => void;
   /** What each worker's log says, by replica; `life` counts its incarnations. */
   readonly onLogUpdates?: (from: LogSource, updates: LogUpdates) => void;
   /** What sources from files read; absent: there are none. */
@@ -47,5 +49,14 @@ export interface LogSource {
   readonly replicaId: ReplicaId;
   readonly life: number;
   readonly worker: number;
+  readonly workers: number;
+}
+
+export interface HeardFrom {
+  readonly replicaId: ReplicaId;
+  /** Counts the incarnations of the replica. */
+  readonly life: number;
+  /** Counts the connections to it. */
+  readonly connection: number;
   readonly workers: number;
 }
