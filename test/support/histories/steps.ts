@@ -161,7 +161,7 @@ export const STEPS = {
     run: (h) => h.leader.t.cut(),
   },
   'stand by': {
-    weight: 1,
+    weight: 2,
     when: (h) => isAlone(h) && !h.outlive,
     run: (h) => h.standby(),
   },

@@ -14,6 +14,8 @@ import type { ShardState } from './state.ts';
 export class Leases {
   readonly #ctx: ShardContext;
   readonly #held = new Map<ShardLog, Set<string>>();
+  /** Durable ones that were taken here. */
+  readonly #durable = new Map<ShardLog, Set<string>>();
   #cancel: (() => void) | null = null;
   #closed = false;
 
@@ -23,6 +25,17 @@ export class Leases {
 
   of(log: ShardLog): ReadonlySet<string> {
     return this.#held.get(log) ?? new Set();
+  }
+
+  /** Whether the hold is of this process, durable or not. */
+  has(log: ShardLog, holdId: string): boolean {
+    return this.#held.get(log)?.has(holdId) === true || this.#durable.get(log)?.has(holdId) === true;
+  }
+
+  addDurable(log: ShardLog, name: string): void {
+    const set = this.#durable.get(log);
+    if (set === undefined) this.#durable.set(log, new Set([name]));
+    else set.add(name);
   }
 
   add(log: ShardLog, holdId: string): void {
@@ -97,6 +110,7 @@ export async function acquireHold(
   });
   if (outcome.kind !== 'applied') throw outcomeError(log.shardId, outcome);
   if (durableName === undefined) leases.add(log, holdId);
+  else leases.addDurable(log, holdId);
   return new Hold(ctx, log, leases, holdId, since, durableName !== undefined);
 }
 

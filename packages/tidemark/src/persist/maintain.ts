@@ -2,6 +2,7 @@
 
 import { EMPTY } from '../time/timestamp.ts';
 import { mergeBatches, planCompaction, planFold, runRows } from './compact.ts';
+import type { Leases } from './hold.ts';
 import { namedKeys, type ShardContext, type ShardLog } from './log.ts';
 import { outcomeError, unknownOutcome } from './outcome.ts';
 import { readPart } from './read.ts';
@@ -20,18 +21,13 @@ export interface Away {
 
 const NONE: ReadonlySet<number> = new Set();
 
-export async function maintain(
-  ctx: ShardContext,
-  log: ShardLog,
-  ownHolds: ReadonlySet<string>,
-  away: Away,
-): Promise<void> {
-  await dropExpired(ctx, log, ownHolds);
+export async function maintain(ctx: ShardContext, log: ShardLog, leases: Leases, away: Away): Promise<void> {
+  await dropExpired(ctx, log, leases.of(log));
   for (;;) {
     const run = planCompaction(log.state, ctx.compaction);
     if (run === null || !(await mergeSomewhere(ctx, log, run, away))) break;
   }
-  await deleteGarbage(ctx, log);
+  await deleteGarbage(ctx, log, leases);
 }
 
 /** Folds inline batches while a merge elsewhere is under way: appends would wait for the end of a large one. */
@@ -132,15 +128,16 @@ function standsIn(s: ShardState, ids: readonly number[]): boolean {
  * Takes blobs out of the state that nobody can still want, then deletes them. In this order: see `Pins`. Those that
  * are pinned right then stay behind as orphans, for `collectOrphans`.
  */
-async function deleteGarbage(ctx: ShardContext, log: ShardLog): Promise<void> {
+async function deleteGarbage(ctx: ShardContext, log: ShardLog, leases: Leases): Promise<void> {
   if (log.state.garbage.size === 0) return;
   const nowMs = ctx.clock.nowMs();
   let keys: string[] = [];
   const pinned = new Set(await ctx.pins.pinned([...log.state.garbage.keys()]));
   const graceMs = (await ctx.pins.readElsewhere()) ? ELSEWHERE_GRACE_MS : 0;
   const outcome = await log.transact((s) => {
-    const foreign = [...s.holds].some(
-      ([id, h]) => h.expiresAtMs !== null && !id.startsWith(`${ctx.processTag}:`),
+    // The next generation's hold is durable, and it reads here before the last one knows that it is over.
+    const foreign = [...s.holds.keys()].some(
+      (id) => !id.startsWith(`${ctx.processTag}:`) && !leases.has(log, id),
     );
     const before = nowMs - Math.max(graceMs, foreign ? ctx.garbageGraceMs : 0);
     keys = [...s.garbage].flatMap(([k, g]) => (g.atMs <= before && !pinned.has(k) ? [k] : []));

@@ -185,7 +185,7 @@ export class Shard {
   /** Merges batches while the plan says so, ends expired holds, deletes blobs that nobody needs. */
   async maintain(): Promise<void> {
     while (this.#maintenance !== null) await this.settle();
-    const run = maintain(this.#ctx, this.log, this.#leases.of(this.log), this.#away);
+    const run = maintain(this.#ctx, this.log, this.#leases, this.#away);
     this.#maintenance = run.finally(() => {
       this.#maintenance = null;
     });

@@ -7,6 +7,8 @@ import { silentLogger } from '../base/clock.ts';
 import type { ReplicaId } from '../base/ids.ts';
 import type { ReplicaConnection } from '../compute/protocol.ts';
 import { type Attachment, ReplicaHost } from '../host/replica-host.ts';
+import type { MemoryPins } from '../persist/pins.ts';
+import type { Shards } from '../persist/shards.ts';
 
 export interface OutlivingOptions {
   /** Workers without state. */
@@ -114,4 +116,11 @@ export class ProcessTimers implements Timers {
     this.#killed = true;
     for (const end of [...this.#waiting]) end();
   }
+}
+
+/** Blobs that such replicas read or stage are left alone for minutes, as where the catalog gives their address. */
+export function knowOfReplicasElsewhere(shards: Shards, pins: MemoryPins): void {
+  pins.elsewhere = true;
+  const sweep = shards.sweep.bind(shards);
+  shards.sweep = (keep) => sweep(keep, { stagedElsewhere: true });
 }

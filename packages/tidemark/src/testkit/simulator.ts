@@ -26,13 +26,14 @@ import type { StoreSet } from '../host/shard-access.ts';
 import { MemoryBlob } from '../persist/blob.ts';
 import { MemoryConsensus } from '../persist/consensus.ts';
 import { consensusKey } from '../persist/log.ts';
+import { MemoryPins } from '../persist/pins.ts';
 import { Shards } from '../persist/shards.ts';
 import { observed } from './observed-connection.ts';
-import { OutlivingReplicas, ProcessTimers } from './outliving-replicas.ts';
+import { knowOfReplicasElsewhere, OutlivingReplicas, ProcessTimers } from './outliving-replicas.ts';
 import type { SeededRandom } from './random.ts';
 import { Door, SharedData } from './shared-data.ts';
 import { runStatements, type Started, type TestRow } from './statements.ts';
-import type { CrashPoint, TestOptions } from './test-options.ts';
+import { type CrashPoint, isReached, type TestOptions } from './test-options.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 export type { Started, TestRow } from './statements.ts';
@@ -65,6 +66,7 @@ export class TestEnvironment {
   #door: Door;
   #timers!: ProcessTimers;
   #elsewhere: OutlivingReplicas | null = null;
+  readonly #pins = new MemoryPins();
   readonly #shardsElsewhere: Shards[] = [];
   #standsBy: boolean;
   readonly #replicas = new Map<ReplicaId, Connected>();
@@ -98,11 +100,13 @@ export class TestEnvironment {
     this.#timers = new ProcessTimers(time);
     const common = { clock: time, timers: this.#timers, random, logger, processTag: `test-${generation}` };
     const { blob, consensus } = this.#door;
+    const pins = this.#pins;
     const stores: StoreSet = {
       // Every part a blob of its own, so that its reading can be held up.
-      durable: new Shards({ ...common, blob, consensus, watch: data.watch, inlineMaxBytes: 0 }),
+      durable: new Shards({ ...common, blob, consensus, watch: data.watch, inlineMaxBytes: 0, pins }),
       memory: new Shards({ ...common, blob: new MemoryBlob(), consensus: new MemoryConsensus() }),
     };
+    if (this.#o.outlive === true) knowOfReplicasElsewhere(stores.durable, this.#pins);
     this.#stores = stores;
     const refuse = (): Promise<never> => Promise.reject(unsupported('a file in a simulation'));
     this.env = await this.settle(
@@ -209,10 +213,11 @@ export class TestEnvironment {
   #storesElsewhere(): StoreSet {
     const { time, random } = this;
     const { blob, consensus, watch } = this.#data;
+    const pins = this.#pins;
     const logger = this.#o.logger ?? silentLogger;
     const common = { clock: time, timers: time, random, logger, processTag: 'elsewhere' };
     const memory = (): Shards => this.#stores.memory;
-    const durable = new Shards({ ...common, blob, consensus, watch, inlineMaxBytes: 0 });
+    const durable = new Shards({ ...common, blob, consensus, watch, inlineMaxBytes: 0, pins });
     this.#shardsElsewhere.push(durable);
     return {
       durable,
@@ -279,16 +284,11 @@ export class TestEnvironment {
   /** The value of a promise, letting time pass until it is there. */
   async settle<T>(promise: Promise<T>): Promise<T> {
     let done = false;
-    const settled = promise.then(
-      () => {
-        done = true;
-      },
-      () => {
-        done = true;
-      },
-    );
+    const end = (): void => {
+      done = true;
+    };
+    promise.then(end, end);
     await this.until(() => done, 'a promise settles');
-    await settled;
     return promise;
   }
 
@@ -417,15 +417,14 @@ export class TestEnvironment {
   }
 
   #crashIfArmed(replicaId: ReplicaId, r: Response): void {
-    if (r.kind !== 'lifecycle') return;
-    for (const at of this.#armed) {
-      if (at.stage !== r.stage || !r.id.startsWith('u')) continue;
-      const { replicas } = this.env.catalog.cluster(at.cluster ?? 'quickstart') ?? { replicas: [] };
-      if (!replicas.some(({ id }) => id === replicaId)) continue;
-      if (at.object !== undefined && this.env.catalog.item(r.id)?.name.item !== at.object) continue;
-      this.#armed.delete(at);
-      return void this.crash(undefined, replicaId);
-    }
+    const { catalog } = this.env;
+    const isThere = (at: CrashPoint): boolean =>
+      catalog.cluster(at.cluster ?? 'quickstart')?.replicas.some(({ id }) => id === replicaId) === true;
+    const name = 'id' in r ? catalog.item(r.id)?.name.item : undefined;
+    const point = [...this.#armed].find((at) => isThere(at) && isReached(at, r, name));
+    if (point === undefined) return;
+    this.#armed.delete(point);
+    void this.crash(undefined, replicaId);
   }
 
   /** The connection to a replica that outlives it is cut. The environment connects again after a pause. */

@@ -1,4 +1,4 @@
-/** What a simulated environment is opened with, and where what its workers log comes from. */
+/** What a simulated environment is opened with, and what it lets a test hear. */
 
 import type { Logger } from '../base/clock.ts';
 import type { ReplicaId } from '../base/ids.ts';
@@ -31,6 +31,13 @@ export interface CrashPoint {
   /** Of the replica; `quickstart` if absent. */
   readonly cluster?: string;
 }
+
+/** Whether a response says that the point is reached; `name` is that of its object. */
+export const isReached = (at: CrashPoint, r: Response, name: string | undefined): boolean =>
+  r.kind === 'lifecycle' &&
+  r.stage === at.stage &&
+  r.id.startsWith('u') &&
+  (at.object === undefined || at.object === name);
 
 export interface TestOptions extends OpenTestOptions {
   /** Changes a command before a replica gets it; null: it never does. */

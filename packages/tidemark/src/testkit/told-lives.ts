@@ -17,6 +17,8 @@ export interface ToldLife {
   readonly id: GlobalId;
   readonly replicaId: string;
   readonly workers: number;
+  /** Of the replica. */
+  readonly incarnation: number;
   readonly asOf: number;
   /** It was an object of the catalog when it was first told of, at this virtual time. */
   readonly isKnown: boolean;
@@ -50,6 +52,7 @@ export class ToldLives {
   readonly unheard = new Map<string, LifeClosedResponse>();
   /** The connection that told a stage last. */
   readonly #toldOn = new Map<string, number>();
+  readonly #incarnations = new Map<string, number>();
   readonly #createdReadOnly = new Set<GlobalId>();
   readonly #permitted = new Set<GlobalId>();
   /** Objects over an input that nobody can read: they cannot be computed, from an as-of on. */
@@ -85,6 +88,7 @@ export class ToldLives {
   }
 
   heard(from: HeardFrom, r: Response): void {
+    this.#incarnations.set(from.replicaId, from.life);
     if (r.kind === 'lifecycle') this.#stage(from, r);
     else if (r.kind === 'lifeClosed') this.#closed(from, r);
   }
@@ -99,11 +103,20 @@ export class ToldLives {
     const k = key(from, r);
     let life = this.#lives.get(k);
     if (life === undefined) {
-      const { replicaId, workers } = from;
+      const { replicaId, workers, life: incarnation } = from;
       const stages = Array.from({ length: workers }, () => new Map<LifecycleStage, LifecycleResponse>());
       const { isKnown, nowMs } = this.#o;
       const told = { isKnown: isKnown(r.id), toldAtMs: nowMs() };
-      life = { id: r.id, replicaId, workers, asOf: r.asOf, stages, closedOn: new Set(), ...told };
+      life = {
+        id: r.id,
+        replicaId,
+        incarnation,
+        workers,
+        asOf: r.asOf,
+        stages,
+        closedOn: new Set(),
+        ...told,
+      };
       this.#lives.set(k, life);
     }
     const what = `${k}: ${r.stage} of worker ${r.worker}`;
@@ -170,11 +183,18 @@ export class ToldLives {
     );
   }
 
-  /** Once nothing is held up: what was blocked and is permitted has been let go. */
-  checkAtRest(): void {
+  /** Once nothing is held up: what was blocked and is permitted has been let go. `replicas` are those that there are. */
+  checkAtRest(replicas: ReadonlySet<string>): void {
     for (const life of this.#lives.values()) {
       const owner = life.stages[frontierOwner(life.id, life.workers)]!;
-      if (life.closedOn.size > 0 || !owner.has('write_blocked') || !this.#permitted.has(life.id)) continue;
+      const isOver = life.closedOn.size > 0 || this.#incarnations.get(life.replicaId) !== life.incarnation;
+      if (
+        isOver ||
+        !replicas.has(life.replicaId) ||
+        !owner.has('write_blocked') ||
+        !this.#permitted.has(life.id)
+      )
+        continue;
       this.#require(owner.has('write_unblocked'), `${life.replicaId} ${life.id}: it stays blocked`);
     }
   }
