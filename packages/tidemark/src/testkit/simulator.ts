@@ -252,13 +252,12 @@ export class TestEnvironment {
 
   #observed(replicaId: ReplicaId, replica: ReplicaConnection): ReplicaConnection {
     const connection = ++this.#connections;
-    const { workers } = replica;
     return observed(replica, {
       note: (what) => this.trace.push(`${this.time.nowMs()} ${replicaId} ${what}`),
       onCommand: this.#o.onCommand ?? ((command) => command),
       onHeard: (response) => {
         const life = this.#lives.get(replicaId)!;
-        this.#o.onHeard?.({ replicaId, life, connection, workers }, response);
+        this.#o.onHeard?.({ replicaId, life, connection, workers: replica.workers }, response);
         this.#crashIfArmed(replicaId, response);
       },
     });
@@ -473,8 +472,8 @@ export class TestEnvironment {
   async orphans(): Promise<readonly string[]> {
     const known = new Set<string | undefined>([CATALOG_SHARD, ...DURABLE_BUILTIN_SHARDS]);
     for (const e of this.env.catalog.all('item')) known.add(e.shard);
-    const stored = new Set((await this.#data.blob.list('')).map((key) => key.split('/')[0]!));
-    return [...stored].filter((shard) => !known.has(shard));
+    const keys = await this.#data.blob.list('');
+    return [...new Set(keys.map((key) => key.split('/')[0]!))].filter((shard) => !known.has(shard));
   }
 
   /** After everything that users created was dropped, what lives is what lived at the start. */
@@ -483,10 +482,8 @@ export class TestEnvironment {
     const orphans = await this.orphans();
     assert(orphans.length === 0, `parts of dropped shards are gone (seed ${this.seed}): ${orphans.join()}`);
     const now = JSON.stringify(this.#living());
-    assert(
-      now === this.#baseline,
-      `nothing is left (seed ${this.seed}):\n  now   ${now}\n  first ${this.#baseline}`,
-    );
+    const both = `\n  now   ${now}\n  first ${this.#baseline}`;
+    assert(now === this.#baseline, `nothing is left (seed ${this.seed}):${both}`);
   }
 
   async close(): Promise<void> {

@@ -23,6 +23,7 @@ export interface ToldLife {
   /** It was an object of the catalog when it was first told of, at this virtual time. */
   readonly isKnown: boolean;
   readonly toldAtMs: number;
+  readonly connection: number;
   /** By worker; each with the stages in the order in which they were told. */
   readonly stages: readonly Map<LifecycleStage, LifecycleResponse>[];
   /** Workers that closed it. */
@@ -48,7 +49,7 @@ const PREDECESSOR: Readonly<Record<LifecycleStage, LifecycleStage | null>> = {
 export class ToldLives {
   readonly #o: ToldLivesOptions;
   readonly #lives = new Map<string, ToldLife>();
-  /** Of closed lives nobody heard: what they say for themselves, by replica and object. */
+  /** Of closed lives of which the worker was not heard: what it says afterwards, by replica, object and worker. */
   readonly unheard = new Map<string, LifeClosedResponse>();
   /** The connection that told a stage last. */
   readonly #toldOn = new Map<string, number>();
@@ -57,6 +58,8 @@ export class ToldLives {
   readonly #permitted = new Set<GlobalId>();
   /** Objects over an input that nobody can read: they cannot be computed, from an as-of on. */
   readonly #starved = new Map<GlobalId, number>();
+  /** After a reconnect each worker repeats its own: what the others have reached may not be there yet. */
+  readonly #early: { readonly what: string; readonly life: ToldLife }[] = [];
   readonly faults: string[] = [];
   readonly stagesSeen = new Set<LifecycleStage>();
   /** Stages that were looked at for objects that could not have got there. */
@@ -95,18 +98,18 @@ export class ToldLives {
 
   #closed(from: HeardFrom, r: LifeClosedResponse): void {
     const life = this.#lives.get(key(from, r));
-    if (life === undefined) this.unheard.set(`${key(from, r)} ${r.worker}`, r);
-    else life.closedOn.add(r.worker);
+    life?.closedOn.add(r.worker);
+    if (life?.stages[r.worker]?.has('installed') !== true) this.unheard.set(`${key(from, r)} ${r.worker}`, r);
   }
 
   #stage(from: HeardFrom, r: LifecycleResponse): void {
     const k = key(from, r);
     let life = this.#lives.get(k);
     if (life === undefined) {
-      const { replicaId, workers, life: incarnation } = from;
+      const { replicaId, workers, connection, life: incarnation } = from;
       const stages = Array.from({ length: workers }, () => new Map<LifecycleStage, LifecycleResponse>());
       const { isKnown, nowMs } = this.#o;
-      const told = { isKnown: isKnown(r.id), toldAtMs: nowMs() };
+      const told = { isKnown: isKnown(r.id), toldAtMs: nowMs(), connection };
       life = {
         id: r.id,
         replicaId,
@@ -135,7 +138,7 @@ export class ToldLives {
     this.#checkOwn(what, life, r);
     own.set(r.stage, r);
     this.stagesSeen.add(r.stage);
-    this.#checkWhole(what, life, r);
+    this.#checkWhole(what, life, from, r);
   }
 
   /** What one worker says, by itself. */
@@ -164,7 +167,7 @@ export class ToldLives {
   }
 
   /** What it means for the object. */
-  #checkWhole(what: string, life: ToldLife, r: LifecycleResponse): void {
+  #checkWhole(what: string, life: ToldLife, from: HeardFrom, r: LifecycleResponse): void {
     const isComputed = life.stages.every((s) => s.has('hydrated'));
     const starvedFrom = this.#starved.get(r.id);
     if (starvedFrom !== undefined && life.asOf >= starvedFrom) {
@@ -172,7 +175,8 @@ export class ToldLives {
       this.#require(!isComputed && !isWrite(r.stage), `${what}: nobody could read its input`);
     }
     if (!isWrite(r.stage)) return;
-    this.#require(isComputed, `${what} is told before every worker is hydrated`);
+    if (!isComputed && from.connection !== life.connection) this.#early.push({ what, life });
+    else this.#require(isComputed, `${what} is told before every worker is hydrated`);
     if (r.stage === 'write_blocked')
       return this.#require(this.#createdReadOnly.has(r.id), `${what}: it was created with permission`);
     this.#require(this.#permitted.has(r.id), `${what}: it was never permitted to write`);
@@ -197,6 +201,12 @@ export class ToldLives {
         continue;
       this.#require(owner.has('write_unblocked'), `${life.replicaId} ${life.id}: it stays blocked`);
     }
+    for (const { what, life } of this.#early)
+      if (life.closedOn.size === 0 && this.#incarnations.get(life.replicaId) === life.incarnation)
+        this.#require(
+          life.stages.every((s) => s.has('hydrated')),
+          `${what} is told, and not every worker is hydrated`,
+        );
   }
 
   #require(condition: boolean, fault: string): void {
