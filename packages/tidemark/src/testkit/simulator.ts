@@ -291,8 +291,6 @@ export class TestEnvironment {
     return promise;
   }
 
-  // ---- SQL
-
   session(): Session {
     return new Session({
       env: this.env,

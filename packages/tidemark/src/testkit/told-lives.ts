@@ -23,7 +23,6 @@ export interface ToldLife {
   /** It was an object of the catalog when it was first told of, at this virtual time. */
   readonly isKnown: boolean;
   readonly toldAtMs: number;
-  readonly connection: number;
   /** By worker; each with the stages in the order in which they were told. */
   readonly stages: readonly Map<LifecycleStage, LifecycleResponse>[];
   /** Workers that closed it. */
@@ -53,6 +52,8 @@ export class ToldLives {
   readonly unheard = new Map<string, LifeClosedResponse>();
   /** The connection that told a stage last. */
   readonly #toldOn = new Map<string, number>();
+  /** The first to each incarnation. */
+  readonly #connections = new Map<string, number>();
   readonly #incarnations = new Map<string, number>();
   readonly #createdReadOnly = new Set<GlobalId>();
   readonly #permitted = new Set<GlobalId>();
@@ -92,8 +93,15 @@ export class ToldLives {
 
   heard(from: HeardFrom, r: Response): void {
     this.#incarnations.set(from.replicaId, from.life);
+    const incarnation = `${from.replicaId} ${from.life}`;
+    if (!this.#connections.has(incarnation)) this.#connections.set(incarnation, from.connection);
     if (r.kind === 'lifecycle') this.#stage(from, r);
     else if (r.kind === 'lifeClosed') this.#closed(from, r);
+  }
+
+  /** Not the first connection to this incarnation: what comes may be repeated. */
+  #isAgain(from: HeardFrom): boolean {
+    return this.#connections.get(`${from.replicaId} ${from.life}`)! < from.connection;
   }
 
   #closed(from: HeardFrom, r: LifeClosedResponse): void {
@@ -106,10 +114,10 @@ export class ToldLives {
     const k = key(from, r);
     let life = this.#lives.get(k);
     if (life === undefined) {
-      const { replicaId, workers, connection, life: incarnation } = from;
+      const { replicaId, workers, life: incarnation } = from;
       const stages = Array.from({ length: workers }, () => new Map<LifecycleStage, LifecycleResponse>());
       const { isKnown, nowMs } = this.#o;
-      const told = { isKnown: isKnown(r.id), toldAtMs: nowMs(), connection };
+      const told = { isKnown: isKnown(r.id), toldAtMs: nowMs() };
       life = {
         id: r.id,
         replicaId,
@@ -175,7 +183,7 @@ export class ToldLives {
       this.#require(!isComputed && !isWrite(r.stage), `${what}: nobody could read its input`);
     }
     if (!isWrite(r.stage)) return;
-    if (!isComputed && from.connection !== life.connection) this.#early.push({ what, life });
+    if (!isComputed && this.#isAgain(from)) this.#early.push({ what, life });
     else this.#require(isComputed, `${what} is told before every worker is hydrated`);
     if (r.stage === 'write_blocked')
       return this.#require(this.#createdReadOnly.has(r.id), `${what}: it was created with permission`);
