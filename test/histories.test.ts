@@ -19,7 +19,7 @@ test(`random histories from seed ${seed}: whatever happens, every stage is told 
 test('the same seed is the same history', async () => {
   const run = async (): Promise<readonly string[]> => {
     const history = new RandomHistory(5);
-    await history.run();
+    await history.run(STEPS);
     return history.leader.t.trace;
   };
   const first = await run();

@@ -6,11 +6,11 @@
  */
 import { parseArgs } from 'node:util';
 import { RandomHistory } from './support/histories/history.ts';
-import type { StepName } from './support/histories/steps.ts';
+import { STEPS } from './support/histories/steps.ts';
 
 export interface Totals {
   readonly histories: number;
-  readonly steps: ReadonlyMap<StepName, number>;
+  readonly steps: ReadonlyMap<string, number>;
   readonly stages: ReadonlyMap<string, number>;
   /** Objects looked at while nobody could read their input. */
   readonly starved: number;
@@ -26,14 +26,14 @@ export interface HistoriesRun {
 
 /** Resolves when all went well; rejects with the seed of the first that did not. */
 export async function runHistories({ seed, runs, untilMs, say }: HistoriesRun): Promise<Totals> {
-  const steps = new Map<StepName, number>();
+  const steps = new Map<string, number>();
   const stages = new Map<string, number>();
   let starved = 0;
   let histories = 0;
   for (let at = seed; at < seed + runs && (untilMs === undefined || Date.now() < untilMs); at++) {
     const history = new RandomHistory(at);
     try {
-      await history.run();
+      await history.run(STEPS);
     } catch (error) {
       throw new Error(
         `${error instanceof Error ? error.message : String(error)}\n  after ${history.done.join(', ')}\n  replay: npm run histories -- --seed ${at} --runs 1`,

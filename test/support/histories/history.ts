@@ -12,7 +12,6 @@ import type { ToldLife } from '../../../packages/tidemark/src/testkit/told-lives
 import { checkHydration, notDone } from '../hydration-oracle.ts';
 import { checkHistoryRows } from './history-rows.ts';
 import { CheckedProcess, type ProcessOptions } from './process.ts';
-import { STEPS, type Step, type StepName } from './steps.ts';
 
 /** How long before a process died or was fenced what it was told may be gone with it. */
 const LOST_MS = 1500;
@@ -45,13 +44,20 @@ interface Lost {
   readonly toMs: number;
 }
 
+/** What can happen: how often, when it can, and what is done. */
+export interface Step {
+  readonly weight: number;
+  readonly when?: (h: RandomHistory) => boolean;
+  readonly run: (h: RandomHistory) => Promise<unknown> | unknown;
+}
+
 export class RandomHistory {
   readonly seed: number;
   readonly random: SeededRandom;
   readonly workers: number;
   readonly outlive: boolean;
   /** Names of the steps that were taken. */
-  readonly done: StepName[] = [];
+  readonly done: string[] = [];
   leader!: CheckedProcess;
   candidate: CheckedProcess | null = null;
   /** By name, the view that it is to replace. */
@@ -87,15 +93,14 @@ export class RandomHistory {
     };
   }
 
-  async run(): Promise<void> {
+  async run(steps: Readonly<Record<string, Step>>): Promise<void> {
     this.leader = await CheckedProcess.open(this.#options);
     this.#led.push(this.leader);
     await this.createTable();
     if (this.random.below(3) === 0) await this.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 2)');
     for (let left = 10 + this.random.below(16); left > 0; left--) {
-      const name = this.#draw();
+      const [name, step] = this.#draw(Object.entries(steps));
       this.done.push(name);
-      const step: Step = STEPS[name];
       await step.run(this);
       this.#check(false);
     }
@@ -118,11 +123,11 @@ export class RandomHistory {
     return this.#led.reduce((sum, { told }) => sum + told.starvedChecked, 0);
   }
 
-  #draw(): StepName {
-    const open = (Object.keys(STEPS) as StepName[]).filter((n) => (STEPS[n] as Step).when?.(this) ?? true);
-    let at = this.random.below(open.reduce((sum, n) => sum + STEPS[n].weight, 0));
-    return open.find((n) => {
-      at -= STEPS[n].weight;
+  #draw(steps: readonly (readonly [string, Step])[]): readonly [string, Step] {
+    const open = steps.filter(([, s]) => s.when?.(this) ?? true);
+    let at = this.random.below(open.reduce((sum, [, s]) => sum + s.weight, 0));
+    return open.find(([, s]) => {
+      at -= s.weight;
       return at < 0;
     })!;
   }

@@ -3,14 +3,8 @@
  * later step lets go.
  */
 
-import type { RandomHistory } from './history.ts';
+import type { RandomHistory, Step } from './history.ts';
 import type { CheckedProcess } from './process.ts';
-
-export interface Step {
-  readonly weight: number;
-  readonly when?: (h: RandomHistory) => boolean;
-  readonly run: (h: RandomHistory) => Promise<unknown> | unknown;
-}
 
 const hasView = (h: RandomHistory): boolean => h.items('materialized-view').length > 0;
 const hasCandidate = (h: RandomHistory): boolean => h.candidate !== null;
@@ -181,5 +175,3 @@ export const STEPS = {
     run: (h) => h.leave(),
   },
 } satisfies Record<string, Step>;
-
-export type StepName = keyof typeof STEPS;
