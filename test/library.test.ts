@@ -135,4 +135,14 @@ test('open wants one place for the data, and a closed database says so', async (
   await db.close();
   await db.close();
   await assert.rejects(db.query('SELECT 1'), (e: SqlError) => e.sqlstate === '57P01');
+  await assert.rejects(db.ready(), (e: SqlError) => e.sqlstate === '57P01');
 });
+
+test('what query and ready cannot do is refused by its name', () =>
+  withDatabase(async (db) => {
+    await db.exec('CREATE TABLE t (a int)');
+    await assert.rejects(db.query('COPY t TO STDOUT'), /^SqlError: COPY … TO STDOUT in query/);
+    await assert.rejects(db.query('SUBSCRIBE t'), /^SqlError: SUBSCRIBE in query/);
+    for (const options of [{ timeoutMs: -1 }, { stableForMs: Number.NaN }, { maxLagMs: '1s' as never }])
+      await assert.rejects(db.ready(options), (e: SqlError) => e.sqlstate === '22023');
+  }));

@@ -13,8 +13,10 @@ const errorText = (error: unknown): unknown => (error instanceof Error ? explain
 
 /** One line for what a user can act on; the whole story for what is our fault. */
 export function explain(error: unknown): string {
-  if (error instanceof SqlError)
-    return error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
+  if (error instanceof SqlError) {
+    const more = [error.detail, error.hint].filter((text) => text !== undefined);
+    return more.length === 0 ? error.message : `${error.message} (${more.join('; ')})`;
+  }
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 

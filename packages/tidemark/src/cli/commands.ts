@@ -41,7 +41,7 @@ export async function run(argv: readonly string[]): Promise<void> {
       'with --read-only: a replica of its own for one that runs in a process of its own',
       replicaPlaces,
     )
-    .option('--log-level <level>', 'debug, info, warn or error', 'warn')
+    .addOption(logLevelOption())
     .addHelpText(
       'after',
       `
@@ -72,7 +72,7 @@ loopback. Exit codes: 0 ended by a signal, 1 could not start, ${FENCED} another 
     .requiredOption('--data <dir>', 'the directory that `serve` was given')
     .option('--workers <n>', 'worker threads', workers, 1)
     .option('--token <text>', 'what the environment must know; better given as TIDEMARK_REPLICA_TOKEN')
-    .option('--log-level <level>', 'debug, info, warn or error', 'warn')
+    .addOption(logLevelOption())
     .addHelpText(
       'after',
       `
@@ -85,6 +85,11 @@ Off loopback a token is required. The environment shows the one in its own TIDEM
 
 const addressOption = (flag: string, what: string, standard: string): Option =>
   new Option(`${flag} <host:port>`, what).argParser(address).default(address(standard), standard);
+
+const logLevelOption = (): Option =>
+  new Option('--log-level <level>', 'how much is logged')
+    .choices(['debug', 'info', 'warn', 'error'])
+    .default('warn');
 
 async function status(
   o: Omit<StatusOptions, 'url'> & { readonly url?: URL; readonly host: string; readonly port: number },

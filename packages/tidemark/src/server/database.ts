@@ -174,7 +174,9 @@ export class Database {
     try {
       const result = await session.execute(parseStatement(sql));
       if (result.kind !== 'stream')
-        throw new SqlError('wrong_object_type', 'subscribe takes a SUBSCRIBE', { hint: 'use query' });
+        throw new SqlError('wrong_object_type', 'subscribe takes a SUBSCRIBE statement', {
+          hint: 'e.g. SUBSCRIBE t, or SUBSCRIBE (SELECT …); everything else is for query',
+        });
       signal.addEventListener('abort', stop);
       const { columns } = result.desc;
       for (let b = await nextRows(result.rows); b !== null; b = await nextRows(result.rows))
@@ -207,6 +209,12 @@ export class Database {
    */
   async ready(options: ReadinessOptions & { readonly timeoutMs?: number } = {}): Promise<void> {
     const { signal } = this.#ended;
+    if (signal.aborted) throw new SqlError('admin_shutdown', 'the database is closed');
+    for (const name of ['stableForMs', 'maxLagMs', 'timeoutMs'] as const) {
+      const ms: unknown = options[name];
+      if (ms !== undefined && !(typeof ms === 'number' && ms >= 0))
+        throw new SqlError('invalid_parameter_value', `${name} is a number of milliseconds, 0 or more`);
+    }
     const { ready, missing } = await awaitReadiness(this.#opened.env, { ...options, signal });
     if (!ready) throw new NotReadyError(missing);
   }
@@ -292,7 +300,8 @@ const nothing = (command: string): QueryResult => ({ command, fields: [], rows: 
 function toResult(r: Result): QueryResult {
   if (r.kind === 'stream') {
     r.rows.close();
-    throw unsupported('SUBSCRIBE in query and exec', { hint: 'use subscribe' });
+    if (r.copy === null) throw unsupported('SUBSCRIBE in query and exec', { hint: 'use subscribe' });
+    throw unsupported('COPY … TO STDOUT in query and exec', { hint: 'SELECT the rows, or COPY … TO a file' });
   }
   if (r.kind === 'command') return nothing(r.tag);
   const { columns } = r.desc;
