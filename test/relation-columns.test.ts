@@ -150,6 +150,8 @@ const CONTRACT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     mz_materialized_view_refreshes:
       'materialized_view_id text, last_completed_refresh time?, next_refresh time?',
     mz_object_global_ids: 'id text, global_id text',
+    mz_audit_events:
+      'id uint8, event_type text, object_type text, details jsonb, user text?, occurred_at timestamptz',
   },
   'the life of objects': {
     mz_hydration_blockers:

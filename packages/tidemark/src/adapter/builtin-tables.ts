@@ -16,10 +16,12 @@ import { kindOf, type Row, type SqlType } from '../repr/types.ts';
 import type { StoreKind } from '../storage/group-commit.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 
-/** Their shards are there whatever the catalog holds. */
-export const DURABLE_BUILTIN_SHARDS: ReadonlySet<string> = new Set(
-  BUILTIN_TABLES.filter((t: BuiltinTable) => t.kept === 'durable').map(builtinShard),
+export const DURABLE_BUILTIN_TABLES: readonly BuiltinTable[] = BUILTIN_TABLES.filter(
+  (t: BuiltinTable) => t.kept === 'durable',
 );
+
+/** Their shards are there whatever the catalog holds. */
+export const DURABLE_BUILTIN_SHARDS: ReadonlySet<string> = new Set(DURABLE_BUILTIN_TABLES.map(builtinShard));
 
 export interface OpenTableOptions {
   readonly stores: Readonly<Record<StoreKind, Shards>>;

@@ -8,8 +8,10 @@ import type { Clock, Logger, Random, Timers } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import { type ClusterId, compareIds, type GlobalId, systemId } from '../base/ids.ts';
 import { BuiltinRows, type PreparedRows, rowsOf } from '../catalog/builtin-rows.ts';
+import { AUDIT_TABLE } from '../catalog/builtins/audit-table.ts';
 import { builtinDocs } from '../catalog/builtins/builtin-docs.ts';
 import type { BuiltinTable } from '../catalog/builtins/builtin-table.ts';
+import { builtinShard } from '../catalog/builtins/builtins.ts';
 import { BUILTIN_TABLES, type BuiltinTableName } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import { CatalogState } from '../catalog/catalog-state.ts';
@@ -34,6 +36,7 @@ import type { FileReader } from '../storage/file-source.ts';
 import { GroupCommit, type StoreKind, type WriteRequest } from '../storage/group-commit.ts';
 import { TimestampOracle } from '../storage/timestamp-oracle.ts';
 import type { Timestamp } from '../time/timestamp.ts';
+import { Audit } from './audit.ts';
 import { openBuiltinTable } from './builtin-tables.ts';
 import { CatalogHistory } from './catalog-history.ts';
 import { Clusters, type CreateReplica, SYSTEM_CLUSTER, SYSTEM_REPLICA } from './clusters.ts';
@@ -103,6 +106,7 @@ export class Environment {
   readonly options: EnvironmentOptions;
   readonly fence: Fence & { readonly start: number };
   readonly leadership: Leadership;
+  readonly audit: Audit;
   readonly clusters: Clusters;
   /** Shards of objects that could not be loaded: kept for a version that can. */
   readonly quarantined: Set<string> = new Set();
@@ -129,6 +133,7 @@ export class Environment {
     this.fence = { generation: options.generation, start: options.start };
     const { clock, timers, logger, generation, standby } = options;
     this.catalogHistory = new CatalogHistory({ logger, historyMs: options.catalogHistoryMs });
+    this.audit = new Audit(options);
     this.leadership = new Leadership({
       fence: this.fence,
       readOnly: standby !== undefined,
@@ -300,8 +305,12 @@ export class Environment {
       ...put.flatMap((e) => this.#preparedRows(e, items)),
     ];
     const updates = new Map(builtinUpdates(prepared));
-    if (options.durable !== false && remove.length + put.length > 0)
+    if (options.durable !== false && remove.length + put.length > 0) {
       updates.set(CATALOG_SHARD, [encodeEntities(remove, put)]);
+      const itemOf = (id: GlobalId) => items.get(id) ?? this.catalog.item(id);
+      const audited = this.audit.eventsOf(remove, put, itemOf);
+      if (audited !== null) updates.set(builtinShard(AUDIT_TABLE), [audited]);
+    }
     for (const [shard, batches] of change.updates ?? [])
       updates.set(shard, [...(updates.get(shard) ?? []), ...batches]);
     return this.group.write({

@@ -14,10 +14,10 @@
 import type { Logger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import { systemId } from '../base/ids.ts';
-import { HISTORY_TABLES } from '../catalog/builtins/history-tables.ts';
 import type { ItemEntity, ReplicaEntity } from '../catalog/entities.ts';
 import type { Shard } from '../persist/shard.ts';
 import type { Timestamp } from '../time/timestamp.ts';
+import { DURABLE_BUILTIN_TABLES } from './builtin-tables.ts';
 import type { Environment } from './environment.ts';
 import type { Role } from './leadership.ts';
 import { type Missing, readiness } from './readiness.ts';
@@ -149,7 +149,7 @@ async function fence(env: Environment, accepted: () => void): Promise<void> {
   await env.follower!.stop();
   const sources: ItemEntity[] = [];
   const join: { shard: Shard; store: 'durable' }[] = [{ shard: catalogShard, store: 'durable' }];
-  for (const { number } of HISTORY_TABLES)
+  for (const { number } of DURABLE_BUILTIN_TABLES)
     join.push({ shard: collections.shard(systemId(number)), store: 'durable' });
   for (const { item, entity } of env.catalog.loadedItems()) {
     if (!collections.has(item.id) || (item.kind !== 'table' && item.kind !== 'source')) continue;

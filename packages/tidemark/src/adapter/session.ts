@@ -273,7 +273,8 @@ export class Session {
       default: {
         this.#refuseInBlock(statement);
         this.#refuseReadOnly(statementName(statement));
-        const tag = await executeDdl(this.#env, plan, this.settings.get('database'), this.#o.notice);
+        const who = { database: this.settings.get('database'), user: this.#o.user };
+        const tag = await executeDdl(this.#env, plan, who, this.#o.notice);
         return { kind: 'command', tag };
       }
     }

@@ -22,10 +22,17 @@ export type DdlPlan =
 export function executeDdl(
   env: Environment,
   plan: DdlPlan,
-  database: string,
+  who: { readonly database: string; readonly user: string },
   notify: Notify,
 ): Promise<string> {
-  return env.exclusively(() => run(env, plan, database, notify));
+  return env.exclusively(async () => {
+    env.audit.by = who.user;
+    try {
+      return await run(env, plan, who.database, notify);
+    } finally {
+      env.audit.by = null;
+    }
+  });
 }
 
 async function run(env: Environment, plan: DdlPlan, database: string, notify: Notify): Promise<string> {

@@ -7,6 +7,7 @@ import { Interval } from '../../repr/interval.ts';
 import { type Datum, oidOf, TYPES, typeToString, typmodOf } from '../../repr/types.ts';
 import { type CatalogItem, isRelation } from '../catalog-reader.ts';
 import type { LoadedItem } from '../entities.ts';
+import { AUDIT_TABLE } from './audit-table.ts';
 import { type BuiltinTable, commentsOf, table } from './builtin-table.ts';
 import { type BuiltinRow, columns } from './declare.ts';
 import { castRows, functionRows, operatorRows } from './engine-rows.ts';
@@ -411,6 +412,7 @@ export const BUILTIN_TABLES = [
   ...HYDRATION_TABLES,
   ...FRONTIER_TABLES,
   ...HISTORY_TABLES,
+  AUDIT_TABLE,
   table({
     schema: 'mz_internal',
     name: 'mz_subscriptions',
