@@ -5,7 +5,6 @@ import { columns } from './declare.ts';
 export const AUDIT_TABLE = table({
   name: 'mz_audit_events',
   number: 1062,
-  oid: 21062,
   doc: 'every change of the catalog that is durable, kept for good',
   columns: columns(
     'id uint8 | grows with time, not without gaps',
