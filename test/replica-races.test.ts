@@ -7,21 +7,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SeededRandom } from '../packages/tidemark/src/testkit/random.ts';
 import { openTest } from '../packages/tidemark/src/testkit/simulator.ts';
+import { complaintLog } from './support/watched.ts';
 
 const SEED = Number(process.env['SEED'] ?? 1);
 const RUNS = Number(process.env['RUNS'] ?? 5);
 
 for (let seed = SEED; seed < SEED + RUNS; seed++)
   test(`two replicas race (SEED=${seed} RUNS=1)`, async () => {
-    const complaints: string[] = [];
-    const complain = (fields: object, message: string): void =>
-      void complaints.push(
-        `${message}: ${'error' in fields ? String(fields.error) : JSON.stringify(fields)}`,
-      );
+    const { complaints, logger } = complaintLog();
     const t = await openTest({
       seed,
       workers: 2,
-      logger: { debug() {}, info() {}, warn: complain, error: complain },
+      logger,
     });
     const r = new SeededRandom(seed);
     const second = t.addReplica(1 + r.below(3));

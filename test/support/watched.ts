@@ -16,13 +16,18 @@ export interface Watched {
   finish(): Promise<void>;
 }
 
-export async function openWatched(options: TestOptions = {}): Promise<Watched> {
-  const checkers = new Map<string, LogChecker>();
+/** A log that keeps what is told at level warn and above. */
+export function complaintLog(): { readonly complaints: string[]; readonly logger: Logger } {
   const complaints: string[] = [];
   const complain = (fields: object, message: string): void => {
     complaints.push(`${message}: ${'error' in fields ? String(fields.error) : JSON.stringify(fields)}`);
   };
-  const logger: Logger = { debug() {}, info() {}, warn: complain, error: complain };
+  return { complaints, logger: { debug() {}, info() {}, warn: complain, error: complain } };
+}
+
+export async function openWatched(options: TestOptions = {}): Promise<Watched> {
+  const checkers = new Map<string, LogChecker>();
+  const { complaints, logger } = complaintLog();
   let latest: LogChecker | undefined;
   /** In its present life, or in its last one. */
   const ofReplica = new Map<string, LogChecker>();

@@ -206,22 +206,31 @@ export function sinkDataflow(
   };
 }
 
+/** What a statement needs while it runs; what it exports is added. */
+function ofStatement(
+  what: string,
+  id: GlobalId,
+  plan: BuiltPlan,
+): Omit<DataflowDescription, 'asOf' | 'until'> {
+  return {
+    name: `${what} ${id}`,
+    shardImports: plan.shardImports,
+    indexImports: plan.indexImports,
+    objects: [{ id, plan: plan.root }],
+    indexExports: [],
+    sinkExports: [],
+    mayWrite: true,
+  };
+}
+
 /** A SUBSCRIBE: its changes, told as they come. */
 export function subscribeDataflow(
   id: GlobalId,
   plan: BuiltPlan,
   o: { readonly desc: RelationDesc; readonly withSnapshot: boolean; readonly upTo: Frontier },
 ): Omit<DataflowDescription, 'asOf'> {
-  return {
-    name: `subscribe ${id}`,
-    shardImports: plan.shardImports,
-    indexImports: plan.indexImports,
-    objects: [{ id, plan: plan.root }],
-    indexExports: [],
-    sinkExports: [{ kind: 'subscribe', id, fromId: id, ...o }],
-    until: o.upTo,
-    mayWrite: true,
-  };
+  const sinkExports = [{ kind: 'subscribe', id, fromId: id, ...o } as const];
+  return { ...ofStatement('subscribe', id, plan), sinkExports, until: o.upTo };
 }
 
 /** A COPY of a query's result to a file. */
@@ -230,15 +239,8 @@ export function copyDataflow(
   plan: BuiltPlan,
   o: Omit<CopyToSink, 'kind' | 'id' | 'fromId'>,
 ): Omit<DataflowDescription, 'asOf' | 'until'> {
-  return {
-    name: `copy ${id}`,
-    shardImports: plan.shardImports,
-    indexImports: plan.indexImports,
-    objects: [{ id, plan: plan.root }],
-    indexExports: [],
-    sinkExports: [{ kind: 'copy-to', id, fromId: id, ...o }],
-    mayWrite: true,
-  };
+  const sinkExports = [{ kind: 'copy-to', id, fromId: id, ...o } as const];
+  return { ...ofStatement('copy', id, plan), sinkExports };
 }
 
 /** A one-off query: its result, arranged by the whole row, to be peeked once. */
@@ -247,14 +249,6 @@ export function transientDataflow(
   plan: BuiltPlan,
   desc: RelationDesc,
 ): Omit<DataflowDescription, 'asOf'> {
-  return {
-    name: `query ${id}`,
-    shardImports: plan.shardImports,
-    indexImports: plan.indexImports,
-    objects: [{ id, plan: plan.root }],
-    indexExports: [{ id, onId: id, key: desc.columns.map((_, i) => i), desc }],
-    sinkExports: [],
-    until: EMPTY,
-    mayWrite: true,
-  };
+  const indexExports = [{ id, onId: id, key: desc.columns.map((_, i) => i), desc }];
+  return { ...ofStatement('query', id, plan), indexExports, until: EMPTY };
 }

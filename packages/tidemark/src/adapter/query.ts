@@ -150,13 +150,23 @@ async function placeRead(
   if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
   if (options.times === undefined) env.hydration.refreshQueue();
   const mir = options.times === undefined ? workedIn(env, plan, { c, options }) : plan.mir;
-  const logReads = plan.reads.filter((id) => hasLogTimes(env.catalog, id));
-  const replicaId = replicaOf(env.catalog, c.clusterId, {
-    name: c.clusterId === SYSTEM_CLUSTER.id ? '' : options.replicaName,
-    readsLogs: logReads.length > 0,
-  });
+  const { logReads, replicaId } = answeredBy(env, c, { reads: plan.reads, name: options.replicaName });
   const logs = logReads.length === 0 ? null : (options.times?.logs ?? newestLogTime(c, replicaId!, logReads));
   return { c, mir, replicaId, logs };
+}
+
+/** The logs among what is read, and the replica that must answer; undefined: any. `name`: the one that the session wants. */
+export function answeredBy(
+  env: Environment,
+  { clusterId }: DataflowContext,
+  { reads, name }: { readonly reads: readonly GlobalId[]; readonly name: string },
+): { readonly logReads: readonly GlobalId[]; readonly replicaId: ReplicaId | undefined } {
+  const logReads = reads.filter((id) => hasLogTimes(env.catalog, id));
+  const replicaId = replicaOf(env.catalog, clusterId, {
+    name: clusterId === SYSTEM_CLUSTER.id ? '' : name,
+    readsLogs: logReads.length > 0,
+  });
+  return { logReads, replicaId };
 }
 
 /** What replicas log about themselves is as new as it is; the catalog also answers while the store does not. */

@@ -19,11 +19,10 @@ import { SqlList } from '../repr/array.ts';
 import type { Batch } from '../repr/batch.ts';
 import type { Row } from '../repr/types.ts';
 import { EMPTY, MAX_TIME, type Timestamp } from '../time/timestamp.ts';
-import { SYSTEM_CLUSTER } from './clusters.ts';
 import { boundsOf, buildPlan, subscribeDataflow } from './dataflows.ts';
 import type { Environment } from './environment.ts';
-import { hasLogTimes, newestLogTime, replicaOf } from './log-times.ts';
-import { clusterOf, type QueryOptions, refuseFailed } from './query.ts';
+import { newestLogTime } from './log-times.ts';
+import { answeredBy, clusterOf, type QueryOptions, refuseFailed } from './query.ts';
 import type { Result, RowStream } from './results.ts';
 import { loadSource } from './sources.ts';
 import { subscribeRows } from './subscribe-rows.ts';
@@ -59,16 +58,12 @@ export async function startSubscribe(
   loadSource.refuseUnreadable(env, query.reads);
   refuseFailed(env, query.reads);
   const c = clusterOf(env, query, request);
-  const logs = query.reads.filter((id) => hasLogTimes(env.catalog, id));
-  const replicaId = replicaOf(env.catalog, c.clusterId, {
-    name: c.clusterId === SYSTEM_CLUSTER.id ? '' : request.replicaName,
-    readsLogs: logs.length > 0,
-  });
+  const { logReads, replicaId } = answeredBy(env, c, { reads: query.reads, name: request.replicaName });
   const built = buildPlan(c, query.mir);
   const { since } = boundsOf(c, built);
   // Logs have times of their own: of them alone, the newest that is there.
-  const onlyLogs = logs.length > 0 && logs.length === query.reads.length;
-  const newest = onlyLogs ? newestLogTime(c, replicaId!, logs) : env.oracle.readTime;
+  const onlyLogs = logReads.length > 0 && logReads.length === query.reads.length;
+  const newest = onlyLogs ? newestLogTime(c, replicaId!, logReads) : env.oracle.readTime;
   const asOf = chooseAsOf(env, plan, { since, newest, evalContext: request.evalContext });
   const upTo = plan.upTo === undefined ? EMPTY : timeOf(env, plan.upTo, 'UP TO', request.evalContext);
   if (upTo < asOf)

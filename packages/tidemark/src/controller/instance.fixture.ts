@@ -2,6 +2,7 @@
 import { type CancelTimer, silentLogger, type Timers } from '../base/clock.ts';
 import type { ClusterId, GlobalId } from '../base/ids.ts';
 import type { Command, DataflowDescription, ReplicaConnection, Response } from '../compute/protocol.ts';
+import { identityMfp } from '../expr/scalar.ts';
 import type { LifecycleStage } from '../introspection/lifecycle.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
@@ -10,6 +11,16 @@ import { exportIds } from './command-history.ts';
 import { ComputeInstance } from './instance.ts';
 
 export const gid = (id: string): GlobalId => id as GlobalId;
+
+/** A read of `i1`, an index without columns. */
+export const PEEK = {
+  target: { kind: 'index', id: gid('i1'), keyTypes: [] },
+  literalKeys: null,
+  timestamp: 30,
+  mfp: identityMfp(0),
+  finishing: { orderBy: [], limit: null, offset: 0, project: [] },
+  desc: { columns: [], keys: [] },
+} as const;
 
 const DESC = { columns: [], keys: [] };
 

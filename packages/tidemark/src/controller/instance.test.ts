@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ReplicaId } from '../base/ids.ts';
-import { identityMfp } from '../expr/scalar.ts';
 import { EMPTY } from '../time/timestamp.ts';
 import { COMPACTION_LAG_MS } from './compaction.ts';
-import { dataflow, FakeReplica, type Fixture, gid, newInstance } from './instance.fixture.ts';
+import { dataflow, FakeReplica, type Fixture, gid, newInstance, PEEK } from './instance.fixture.ts';
 
 const R1 = 'r1' as ReplicaId;
 
@@ -132,15 +131,6 @@ test('a dropped index lives as long as somebody imports it; its life is forgotte
   assert.deepEqual(instance.live, { collections: 0, peeks: 0, subscribes: 0, history: 0 });
   assert.equal(shards.held('t1'), EMPTY);
 });
-
-const PEEK = {
-  target: { kind: 'index', id: gid('i1'), keyTypes: [] },
-  literalKeys: null,
-  timestamp: 30,
-  mfp: identityMfp(0),
-  finishing: { orderBy: [], limit: null, offset: 0, project: [] },
-  desc: { columns: [], keys: [] },
-} as const;
 
 /** A read of an index that is not there yet. */
 function peeking(f: Fixture & { replica: FakeReplica }, signal?: AbortSignal): Promise<unknown> {

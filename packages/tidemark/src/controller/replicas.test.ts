@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ReplicaId } from '../base/ids.ts';
-import { identityMfp } from '../expr/scalar.ts';
 import { EMPTY } from '../time/timestamp.ts';
-import { dataflow, FakeReplica, type Fixture, gid, newInstance } from './instance.fixture.ts';
+import { dataflow, FakeReplica, type Fixture, gid, newInstance, PEEK } from './instance.fixture.ts';
 
 const R1 = 'r1' as ReplicaId;
 const R2 = 'r2' as ReplicaId;
@@ -26,15 +25,6 @@ function two(): Two {
   r2.said();
   return { ...f, r1, r2 };
 }
-
-const PEEK = {
-  target: { kind: 'index', id: gid('i1'), keyTypes: [] },
-  literalKeys: null,
-  timestamp: 30,
-  mfp: identityMfp(0),
-  finishing: { orderBy: [], limit: null, offset: 0, project: [] },
-  desc: { columns: [], keys: [] },
-} as const;
 
 function answer(r: FakeReplica, uuid: string, length = 0): void {
   r.onResponse({
