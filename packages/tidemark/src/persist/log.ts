@@ -36,7 +36,7 @@ export interface ShardContext {
   readonly codec: PartCodec;
   /** Names this process in the holds it takes. */
   readonly processTag: string;
-  /** A text that nobody else writes an entry with. */
+  /** A text that no other transaction writes an entry with. */
   readonly nextToken: () => string;
   readonly compaction: CompactionLimits;
   /** Who merges what is large, so that this thread does not. */
@@ -114,10 +114,9 @@ export class ShardLog {
     return this.#state;
   }
 
-  /** The write that would make `changes`. */
-  prepare(changes: readonly Change[]): Prepared {
+  /** The write that would make `changes`. `token`: of the transaction, where it spans several shards. */
+  prepare(changes: readonly Change[], token: string = this.#ctx.nextToken()): Prepared {
     const s = this.#state;
-    const token = this.#ctx.nextToken();
     const { value, reset, state } = encodeNext(apply(s, changes, token), changes, token);
     const op = { key: consensusKey(this.shardId), expected: s.seqno === 0 ? null : s.seqno, value, reset };
     return { op, token, next: state };

@@ -244,6 +244,7 @@ export class Shards {
     const fresh = new Set<ShardLog>();
     for (;;) {
       const prepared: Prepared[] = [];
+      const token = this.#ctx.nextToken();
       for (const { append, parts } of items) {
         const { log } = append.shard;
         let decision = decideAppend(log.shardId, log.state, writer, append, parts);
@@ -253,10 +254,10 @@ export class Shards {
           decision = decideAppend(log.shardId, log.state, writer, append, parts);
         }
         if ('refused' in decision) return decision.refused;
-        prepared.push(log.prepare(decision.changes));
+        prepared.push(log.prepare(decision.changes, token));
       }
       fresh.clear();
-      tokens.push(prepared[0]!.token);
+      tokens.push(token);
       try {
         const results = await this.#ctx.consensus.compareAndSet(
           prepared.map((p) => p.op),

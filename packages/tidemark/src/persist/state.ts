@@ -7,7 +7,7 @@
  */
 import { assert } from '../base/assert.ts';
 import { SqlError } from '../base/error.ts';
-import { type Frontier, fromNullable, type Timestamp, toNullable } from '../time/timestamp.ts';
+import { type Frontier, fromNullable, MIN_TIME, type Timestamp, toNullable } from '../time/timestamp.ts';
 import type { Seqno, Versioned } from './consensus.ts';
 import { crc32 } from './crc32.ts';
 import type { Fence, Part, ShardBatch, ShardSchema } from './shard-types.ts';
@@ -236,7 +236,24 @@ function finish(json: EntryJson, tail: Tail): Uint8Array<ArrayBuffer> {
   return out;
 }
 
+/** The entry that moves an upper and nothing else, as it was written last. */
+let moved: { readonly token: string; readonly upper: Frontier; readonly value: Uint8Array<ArrayBuffer> } = {
+  token: '',
+  upper: MIN_TIME,
+  value: new Uint8Array(0),
+};
+
+/** A commit moves the uppers of some fifty shards alike: one entry for all of them. Entries are never written to. */
 export function encodeChanges(changes: readonly Change[], token: string): Uint8Array<ArrayBuffer> {
+  const [first] = changes;
+  if (first?.op !== 'upper' || changes.length > 1) return encodeAll(changes, token);
+  const { upper } = first;
+  if (moved.token !== token || moved.upper !== upper)
+    moved = { token, upper, value: encodeAll(changes, token) };
+  return moved.value;
+}
+
+function encodeAll(changes: readonly Change[], token: string): Uint8Array<ArrayBuffer> {
   const tail = new Tail();
   const json = changes.map((c): ChangeJson => {
     switch (c.op) {
