@@ -172,6 +172,32 @@ for (const workers of WORKERS)
     }));
 
 for (const workers of WORKERS)
+  test(`L20: behind a build that is stuck in the only slot, DDL goes on and a read that waits ends with its timeout, on ${workers} workers`, () =>
+    watched({ workers }, async (t) => {
+      await t.exec(
+        'CREATE TABLE slow (a int); INSERT INTO slow VALUES (1); CREATE TABLE t (a int); INSERT INTO t VALUES (2)',
+      );
+      await t.exec('ALTER SYSTEM SET compute_hydration_concurrency = 1');
+      const release = t.holdReads('slow');
+      await t.exec('CREATE MATERIALIZED VIEW stuck AS SELECT a FROM slow');
+      await t.advance(500);
+      const asked = t.time.nowMs();
+      await t.exec('CREATE MATERIALIZED VIEW next AS SELECT a FROM t; CREATE TABLE u (a int); DROP TABLE u');
+      assert.ok(t.time.nowMs() - asked < 2000, 'no statement waits for the slot');
+      await t.advance(500);
+      const [row] = await t.query(`SELECT reason, blocked_by FROM mz_internal.mz_hydration_blockers
+        WHERE object_id = '${t.id('next')}'`);
+      assert.deepEqual(row, { reason: 'hydration_limit', blocked_by: t.id('stuck') });
+      await t.exec("SET statement_timeout = '1s'");
+      const error = await t.failure('SELECT a FROM next');
+      assert.deepEqual([error.sqlstate, t.time.nowMs() - asked < 4000], ['57014', true]);
+      await t.exec('RESET statement_timeout');
+      release();
+      assert.deepEqual(await t.query('SELECT a FROM next'), [{ a: 2 }]);
+      await t.exec('ALTER SYSTEM RESET compute_hydration_concurrency');
+    }));
+
+for (const workers of WORKERS)
   test(`L28: a worker dies in the middle of a build with a query waiting: an error, and then nothing is busy, on ${workers} workers`, () =>
     watched({ workers }, async (t) => {
       await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
