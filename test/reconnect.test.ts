@@ -6,11 +6,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import type { TestEnvironment, TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
-import { History } from './support/history.ts';
 import { openWatched, type Watched } from './support/watched.ts';
 
 const SEED = Number(process.env['SEED'] ?? 1);
-const RUNS = Number(process.env['RUNS'] ?? 8);
 const LOG = 'mz_introspection.mz_compute_lifecycle_events_per_worker';
 
 const lives = (t: TestEnvironment): Promise<readonly TestRow[]> =>
@@ -192,19 +190,3 @@ test('logs that are configured otherwise start the workers anew', async () => {
   await w.t.exec('SELECT * FROM v');
   await w.finish();
 });
-
-for (const workers of [1, 2, 4])
-  test(`histories in which connections are cut and the environment dies, on ${workers} workers`, async () => {
-    for (let seed = SEED; seed < SEED + Math.ceil(RUNS / (workers === 2 ? 1 : 2)); seed++) {
-      const w = await openWatched({ seed, workers, outlive: true });
-      try {
-        const history = new History(w, { seed, workers, blocked: new Set(), outlive: true });
-        history.atRest = () => history.checkContents();
-        await history.run();
-      } catch (error) {
-        throw new Error(`replay: SEED=${seed} RUNS=1 (on ${workers} workers): ${String(error)}`, {
-          cause: error,
-        });
-      }
-    }
-  });

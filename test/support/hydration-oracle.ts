@@ -132,8 +132,6 @@ export function checkHydration(t: TestEnvironment): void {
 
 /** At rest, in SQL: the rollup is that of the log, and what one-off queries see is what the relations' shards hold. */
 export async function checkRollups(t: TestEnvironment): Promise<void> {
-  // The log of a worker whose clock is behind is complete that much later.
-  await t.advance(12_500);
   checkHydration(t);
   for (const { id, name } of t.env.catalog.cluster('quickstart')!.replicas) {
     const log = `SELECT export_id, min(occurred_at) FILTER (WHERE event = 'installed') AS installed_at,

@@ -4,12 +4,12 @@
  * the end all is let go and compared with what it should be, dropped, and nothing is left.
  */
 import assert from 'node:assert/strict';
-import type { ReplicaId } from '../../../packages/tidemark/src/base/ids.ts';
+import type { GlobalId, ReplicaId } from '../../../packages/tidemark/src/base/ids.ts';
 import { SeededRandom } from '../../../packages/tidemark/src/testkit/random.ts';
 import type { Started } from '../../../packages/tidemark/src/testkit/simulator.ts';
 import { Subscribed } from '../../../packages/tidemark/src/testkit/subscribed.ts';
 import type { ToldLife } from '../../../packages/tidemark/src/testkit/told-lives.ts';
-import { checkHydration, notDone } from '../hydration-oracle.ts';
+import { checkHydration, checkRollups, notDone } from '../hydration-oracle.ts';
 import { checkHistoryRows } from './history-rows.ts';
 import { CheckedProcess, type ProcessOptions } from './process.ts';
 
@@ -17,6 +17,9 @@ import { CheckedProcess, type ProcessOptions } from './process.ts';
 const LOST_MS = 1500;
 /** Longest of the pauses before what failed is built again. */
 const RETRY_MS = 35_000;
+
+/** Most that a worker's clock is off. */
+const SKEW_MS = 400;
 
 /** How a statement may end but well: it was cancelled, what it asked is gone, a row fails, another process leads. */
 const ENDS: ReadonlySet<string> = new Set([
@@ -84,7 +87,7 @@ export class RandomHistory {
     this.random = new SeededRandom(seed * 7919);
     this.workers = this.random.pick([1, 2, 2, 4]);
     this.outlive = this.random.below(3) === 0;
-    const skewMs = Array.from({ length: this.workers }, () => this.random.below(800) - 400);
+    const skewMs = Array.from({ length: this.workers }, () => this.random.below(2 * SKEW_MS) - SKEW_MS);
     this.#options = {
       seed,
       workers: this.workers,
@@ -447,8 +450,27 @@ export class RandomHistory {
     await t.advance(1000);
     this.#check(true);
     this.leader.told.checkAtRest(new Set(this.replicas()));
+    // The log of a worker whose clock is behind is complete that much later.
+    await t.advance(SKEW_MS);
+    await checkRollups(t);
+    await this.#checkEpisodes();
     await this.#checkContents();
     this.#check(true);
+  }
+
+  /** Every episode has come to its end, but for those that wait for permission. */
+  async #checkEpisodes(): Promise<void> {
+    const { t } = this.leader;
+    const blocked = new Set([...this.replacements.keys()].map((name) => t.id(name)));
+    const open = await t.query(`SELECT object_id, status FROM mz_internal.mz_object_hydration_history
+      WHERE status = 'hydrating' OR ended_at IS NULL`);
+    assert.deepEqual(
+      open.filter((r) => r['status'] === 'hydrating' || !blocked.has(r['object_id'] as GlobalId)),
+      [],
+      'every episode ends',
+    );
+    const replicas = 'SELECT * FROM mz_internal.mz_replica_hydration_history WHERE finished_at IS NULL';
+    assert.deepEqual(await t.query(replicas), [], 'so does every one of a replica');
   }
 
   /** Tables hold what was acknowledged, once; views say what their definitions say, errors included. */
