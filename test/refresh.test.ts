@@ -160,3 +160,21 @@ test('schedules combine, stand in SHOW CREATE, and are refused where they make n
   await t.assertNothingLeft();
   await t.close();
 });
+
+test('a view that dies before its first write begins again: nothing is written before its as-of', async () => {
+  const t = await openTest({ workers: 2 });
+  await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)');
+  const release = t.holdReads('t');
+  await t.exec(`CREATE MATERIALIZED VIEW mv WITH (REFRESH EVERY '1 minute') AS SELECT count(*) AS n FROM t`);
+  await t.advance(3000);
+  const upper = t.env.collections.upper(t.id('mv'));
+  assert.ok(upper === 0 || upper > t.env.collections.since(t.id('mv')), `the shard is at ${upper}`);
+  await t.kill();
+  release();
+  await t.advance(60_000);
+  assert.deepEqual(
+    await t.query("SELECT reason FROM mz_internal.mz_hydration_blockers WHERE reason = 'failed'"),
+    [],
+  );
+  await t.close();
+});

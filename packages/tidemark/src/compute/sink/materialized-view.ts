@@ -58,6 +58,7 @@ function shardSink(
   });
   const { descriptions, handle } = mint(scope, desired, {
     owner,
+    asOf: context.asOf,
     mayWrite: context.mayWrite,
     firstWrite: () => firstWrite(known?.takenOverAt ?? EMPTY, sink.refresh),
     refresh: sink.refresh,

@@ -37,6 +37,8 @@ export interface MintHandle {
 export interface MintOptions {
   readonly owner: number;
   readonly refresh: RefreshSchedule | undefined;
+  /** Nothing is said before it: a shard that stood between its beginning and there could not be gone on with. */
+  readonly asOf: Timestamp;
   /** Before it nothing that this export computes shows; known to the owner once its shard is. */
   readonly firstWrite: () => Frontier;
   readonly mayWrite: boolean;
@@ -83,6 +85,8 @@ export function mint(
           capability.dispose();
           return;
         }
+        // What is complete before the as-of says nothing, and rounded up it would say something.
+        if (from.frontier <= options.asOf) return;
         const complete = roundFrontier(from.frontier, options.refresh);
         if (!mayWrite || !known || shardUpper >= complete || shardUpper <= minted) return;
         const next = options.firstWrite();
