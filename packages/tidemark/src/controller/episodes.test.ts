@@ -298,6 +298,11 @@ test('a replica that ends at its byte limit says so', () => {
   k.create(U2, 35);
   k.connect('b', 40);
   assert.deepEqual(k.briefReplicas(), ['1 1 hydrated 0', '10 30 oom 1', '40 - hydrating 2']);
+  assert.deepEqual(
+    k.replicas.map((e) => e.peakBytes),
+    [0, null, null],
+    'of an object that did not hydrate nothing is known',
+  );
 });
 
 test('what is over and old goes, and does not come back when it is told again', () => {

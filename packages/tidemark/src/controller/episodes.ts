@@ -326,8 +326,10 @@ export class Episodes {
     r.current = null;
     e.status = status;
     e.finishedAt = Math.max(at, e.startedAt);
-    const peaks = r.taking.values().reduce((sum: number, b) => sum + (b ?? 0), 0);
-    e.peakBytes = Math.max(peaks, e.peakBytes ?? 0);
+    // Where nothing hydrated nothing is known: 0 would say that a replica ran out of memory with nothing in it.
+    const known = [...r.taking.values()].filter((b) => b !== null);
+    const peaks = known.reduce((sum, b) => sum + b, 0);
+    if (known.length > 0 || r.taking.size === 0) e.peakBytes = Math.max(peaks, e.peakBytes ?? 0);
     this.#changed.add(e);
   }
 

@@ -41,7 +41,7 @@ export const HISTORY_TABLES = [
       'started_at timestamptz | identifies the episode on its replica',
       'finished_at timestamptz? | NULL: it goes on',
       'object_count uint8 | objects that hydrated in it',
-      'peak_arrangement_bytes uint8? | sum of the peaks of those objects',
+      'peak_arrangement_bytes uint8? | sum of the peaks of those of the objects that got hydrated; NULL: none did',
       'status text | hydrating, hydrated, lost, or oom where it ended at its byte limit',
     ),
     key: ['replica_id', 'started_at'],
