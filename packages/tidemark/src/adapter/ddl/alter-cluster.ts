@@ -39,24 +39,17 @@ export async function alterCluster(env: Environment, plan: Change): Promise<void
   const replicas = env.catalog.replicasOf(id);
   const cluster = changed(before, options, replicas);
   const { gone, missing } = toReplace(cluster, options, replicas);
-  const made = newReplicas(
-    env,
-    id,
-    missing.map((name) => ({ name, options: managedOptions(cluster) })),
-  );
+  const own = (name: string) => ({
+    name,
+    ...replicaSize(cluster.size!),
+    ...(cluster.memoryLimitBytes !== undefined && { memoryLimitBytes: cluster.memoryLimitBytes }),
+  });
+  const made = newReplicas(env, id, missing.map(own));
   const put: Entity[] = [cluster, ...made.entities];
   await env.transact({ remove: [...replacedBy(env, put), ...gone], put });
   for (const r of made.replicas) env.clusters.startReplica(id, r);
   for (const r of gone) await env.clusters.stopReplica(r.id);
   await env.clusters.clusterChanged(before, cluster);
-}
-
-/** What a replica of the cluster is made with. */
-function managedOptions({ size, memoryLimitBytes }: ClusterEntity): Options {
-  return {
-    size: size!,
-    ...(memoryLimitBytes !== undefined && { 'memory limit': `${memoryLimitBytes / 1024}kB` }),
-  };
 }
 
 function resetOptions(names: readonly string[]): Options {

@@ -53,7 +53,7 @@ export async function createCluster(
 }
 
 /** `REPLICAS (…)`, or as many of the size as the replication factor says: one, unless it says otherwise. */
-function wantedReplicas(plan: Extract<ClusterPlan, { kind: 'createCluster' }>): readonly ReplicaPlan[] {
+function wantedReplicas(plan: Extract<ClusterPlan, { kind: 'createCluster' }>): readonly NewReplica[] {
   const { options, replicas } = plan;
   const managed = options['managed'] === undefined ? replicas === undefined : flag(options, 'managed');
   if (!managed || replicas !== undefined) {
@@ -61,15 +61,14 @@ function wantedReplicas(plan: Extract<ClusterPlan, { kind: 'createCluster' }>): 
       if (options[o] !== undefined)
         throw new SqlError('syntax_error', `a cluster has either ${o.toUpperCase()} or REPLICAS`);
     if (managed) throw new SqlError('syntax_error', 'a cluster that lists its REPLICAS is not managed');
-    return distinct(replicas ?? []);
+    return distinct(replicas ?? []).map(declaredReplica);
   }
   if (options['size'] === undefined)
     throw new SqlError('invalid_parameter_value', 'a cluster needs SIZE or REPLICAS', {
       hint: "e.g. CREATE CLUSTER c (SIZE '2'), or CREATE CLUSTER c REPLICAS ()",
     });
-  const { size, 'memory limit': limit } = options;
-  const own = { size: size!, ...(limit !== undefined && { 'memory limit': limit }) };
-  return managedNames(replicationFactor(options) ?? 1).map((name) => ({ name, options: own }));
+  const own = { ...replicaSize(options['size']), ...memoryLimit(options) };
+  return managedNames(replicationFactor(options) ?? 1).map((name) => ({ name, ...own }));
 }
 
 function distinct(replicas: readonly ReplicaPlan[]): readonly ReplicaPlan[] {
@@ -96,24 +95,24 @@ export function replicationFactor(options: Options): number | undefined {
 export const managedNames = (factor: number): readonly string[] =>
   Array.from({ length: factor }, (_, i) => `r${i + 1}`);
 
+/** What is chosen of a replica. */
+type NewReplica = Omit<ReplicaEntity, 'kind' | 'id' | 'clusterId'>;
+
+function declaredReplica({ name, options }: ReplicaPlan): NewReplica {
+  onlyOptions(options, REPLICA_OPTIONS, 'a replica');
+  return { name, ...placeOf(options), ...replicaIntrospection(options) };
+}
+
 export function newReplicas(
   env: Environment,
   clusterId: ClusterId,
-  plans: readonly ReplicaPlan[],
+  wanted: readonly NewReplica[],
 ): { readonly entities: readonly Entity[]; readonly replicas: readonly ReplicaEntity[] } {
-  if (plans.length === 0) return { entities: [], replicas: [] };
-  const ids = env.catalog.allocate('replica', plans.length);
-  const replicas = plans.map((p, i): ReplicaEntity => {
-    onlyOptions(p.options, REPLICA_OPTIONS, 'a replica');
-    return {
-      kind: 'replica',
-      id: `u${ids.first + i}` as ReplicaId,
-      clusterId,
-      name: p.name,
-      ...placeOf(p.options),
-      ...replicaIntrospection(p.options),
-    };
-  });
+  if (wanted.length === 0) return { entities: [], replicas: [] };
+  const ids = env.catalog.allocate('replica', wanted.length);
+  const replicas = wanted.map(
+    (w, i): ReplicaEntity => ({ kind: 'replica', id: `u${ids.first + i}` as ReplicaId, clusterId, ...w }),
+  );
   refuseSharedAddress(env, replicas);
   return { entities: [ids.change, ...replicas], replicas };
 }
@@ -174,7 +173,7 @@ export async function createClusterReplica(
     notify(`${message}, skipping`);
     return;
   }
-  const made = newReplicas(env, plan.cluster, [plan.replica]);
+  const made = newReplicas(env, plan.cluster, [declaredReplica(plan.replica)]);
   await env.transact({ remove: replacedBy(env, made.entities), put: made.entities });
   for (const r of made.replicas) env.clusters.startReplica(plan.cluster, r);
 }
