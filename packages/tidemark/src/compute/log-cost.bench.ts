@@ -2,8 +2,8 @@
  * What introspection costs: the same dataflow (map, arrangement, count by key) on a worker that logs and on one that does not, round
  * by round in turn, in time of the processor: `node log-cost.bench.ts`. A batch a timestamp, of a few rows and of many.
  *
- * 2026-11-29, two busy cores, Node 24, medians of 31 pairs: 10 rows a batch (32 µs) 3.1 %, 1,000 rows (219 µs) 0.0 %, 16,384 rows
- * (1.5 ms) 1.2 %.
+ * 2026-11-29, two busy cores, Node 24, medians of 31 pairs: 10 rows a batch (32 µs) 1.1 %, 1,000 rows (220 µs) 0.3 %, 16,384 rows
+ * (1.6 ms) 1.6 %. The first was 3.1 % while an interval without updates was sealed as a batch.
  */
 import { logIndexId } from '../base/ids.ts';
 import { noEvents } from '../dataflow/events.ts';
