@@ -4,12 +4,13 @@
  * the end all is let go and compared with what it should be, dropped, and nothing is left.
  */
 import assert from 'node:assert/strict';
-import type { GlobalId, ReplicaId } from '../../../packages/tidemark/src/base/ids.ts';
+import type { ReplicaId } from '../../../packages/tidemark/src/base/ids.ts';
 import { SeededRandom } from '../../../packages/tidemark/src/testkit/random.ts';
 import type { Started } from '../../../packages/tidemark/src/testkit/simulator.ts';
 import { Subscribed } from '../../../packages/tidemark/src/testkit/subscribed.ts';
 import type { ToldLife } from '../../../packages/tidemark/src/testkit/told-lives.ts';
 import { checkHydration, checkRollups, notDone } from '../hydration-oracle.ts';
+import { checkEpisodes, checkTables, checkViews, type Value } from './at-rest.ts';
 import { checkHistoryRows } from './history-rows.ts';
 import { CheckedProcess, type ProcessOptions } from './process.ts';
 
@@ -35,11 +36,6 @@ const ENDS: ReadonlySet<string> = new Set([
 
 /** What may be complained of: what the history itself brought about. */
 const COMPLAINTS = /the disk is broken|another process|the server is shutting down|has expired/;
-
-interface Value {
-  readonly insert: Started;
-  delete?: Started;
-}
 
 interface Lost {
   readonly process: CheckedProcess;
@@ -453,57 +449,10 @@ export class RandomHistory {
     // The log of a worker whose clock is behind is complete that much later.
     await t.advance(SKEW_MS);
     await checkRollups(t);
-    await this.#checkEpisodes();
-    await this.#checkContents();
+    await checkEpisodes(t, new Set([...this.replacements.keys()].map((name) => t.id(name))));
+    await checkTables(t, this.#values);
+    await checkViews(t, this.items('materialized-view'), this.#definitions);
     this.#check(true);
-  }
-
-  /** Every episode has come to its end, but for those that wait for permission. */
-  async #checkEpisodes(): Promise<void> {
-    const { t } = this.leader;
-    const blocked = new Set([...this.replacements.keys()].map((name) => t.id(name)));
-    const open = await t.query(`SELECT object_id, status FROM mz_internal.mz_object_hydration_history
-      WHERE status = 'hydrating' OR ended_at IS NULL`);
-    assert.deepEqual(
-      open.filter((r) => r['status'] === 'hydrating' || !blocked.has(r['object_id'] as GlobalId)),
-      [],
-      'every episode ends',
-    );
-    const replicas = 'SELECT * FROM mz_internal.mz_replica_hydration_history WHERE finished_at IS NULL';
-    assert.deepEqual(await t.query(replicas), [], 'so does every one of a replica');
-  }
-
-  /** Tables hold what was acknowledged, once; views say what their definitions say, errors included. */
-  async #checkContents(): Promise<void> {
-    const { t } = this.leader;
-    for (const [table, values] of this.#values) {
-      const rows = await t.query(`SELECT a, count(*) AS n FROM ${table} GROUP BY a`);
-      const found = new Map(rows.map((r) => [r['a'] as number, r['n']]));
-      for (const [a, n] of found) assert.equal(n, 1n, `${table} has ${a} once`);
-      for (const [value, { insert, delete: deleted }] of values) {
-        const outcome = (s: Started | undefined): Promise<'well' | 'ill' | 'never'> =>
-          s === undefined || !s.isDone
-            ? Promise.resolve('never')
-            : s.result().then(
-                () => 'well',
-                () => 'ill',
-              );
-        const inserted = await outcome(insert);
-        const gone = await outcome(deleted);
-        if (inserted === 'well' && deleted === undefined)
-          assert.ok(found.has(value), `${table} has kept ${value}`);
-        if (gone === 'well') assert.ok(!found.has(value), `${table} has lost ${value}`);
-      }
-    }
-    for (const view of this.items('materialized-view')) {
-      const query = this.#definitions.get(view);
-      if (query === undefined) continue;
-      const ask = (from: string): Promise<unknown> =>
-        t
-          .query(`SELECT a::text AS a, b::text AS b FROM ${from} ORDER BY 1, 2`)
-          .catch((e: { code?: string }) => e.code);
-      assert.deepEqual(await ask(view), await ask(`(${query})`), view);
-    }
   }
 
   async #end(): Promise<void> {
