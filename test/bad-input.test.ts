@@ -177,6 +177,7 @@ const OBJECTS: readonly Case[] = [
 
 /** Each names what is not there. */
 const UNSUPPORTED: readonly Case[] = [
+  ['explain analyze select 1', '0A000', 'EXPLAIN ANALYZE of a query is not supported'],
   ['show create cluster quickstart', '0A000', 'SHOW CREATE CLUSTER is not supported'],
   ['show create table mz_internal.mz_hydration_blockers', '0A000'],
   ['copy t from stdin', '0A000', /COPY/],

@@ -16,7 +16,13 @@ import type { Plan, StatementContext } from './plan.ts';
 export function planExplain(s: ExplainPlanStatement, context: StatementContext): Plan {
   if (s.format === 'json') throw unsupported('EXPLAIN … AS JSON', { position: s.pos + 1 });
   const [option] = s.options;
-  if (option !== undefined) throw unsupported(`EXPLAIN WITH (${option.name})`, { position: option.pos + 1 });
+  if (option !== undefined && option.name !== 'analyze')
+    throw unsupported(`EXPLAIN WITH (${option.name})`, { position: option.pos + 1 });
+  if (option !== undefined)
+    throw unsupported('EXPLAIN ANALYZE of a query', {
+      position: option.pos + 1,
+      hint: 'what is maintained can be analyzed: EXPLAIN ANALYZE CPU, MEMORY FOR INDEX i; also HYDRATION, and FOR MATERIALIZED VIEW m',
+    });
   const plan = explained(s, context);
   const names: ExplainNames = { nameOf: (id) => nameOf(id, context) };
   const finishing = plan.finishing;
