@@ -216,6 +216,29 @@ export class RandomHistory {
     ]);
   }
 
+  /** Over a table that nobody can read from here on. */
+  async createStarved(): Promise<void> {
+    const table = this.random.pick([...this.#values.keys()]);
+    this.holdInput(table);
+    const name = `o${this.#names++}`;
+    const query = this.#select(table);
+    await this.exec(`CREATE MATERIALIZED VIEW ${name} AS ${query}`);
+    this.#definitions.set(name, query);
+    this.#starve(name, table);
+  }
+
+  /** Its sink is held before it has written anything. */
+  async createUnwritten(): Promise<void> {
+    const { t } = this.leader;
+    const name = `o${this.#names++}`;
+    const query = this.#select(this.#relation());
+    const created = this.#start(`CREATE MATERIALIZED VIEW ${name} AS ${query}`);
+    await t.until(() => created.isDone || this.items('materialized-view').includes(name), `${name} is there`);
+    this.hold(t.holdAppends(name));
+    await this.#ended(created);
+    this.#definitions.set(name, query);
+  }
+
   async createConstant(): Promise<void> {
     const name = `o${this.#names++}`;
     await this.exec(`CREATE MATERIALIZED VIEW ${name} AS SELECT 1 AS a, 2 AS b`);
@@ -336,11 +359,10 @@ export class RandomHistory {
 
   // ---- Faults
 
-  holdInput(): void {
+  holdInput(name: string = this.#relation()): void {
     const { t } = this.leader;
-    const name = this.#relation();
     this.hold(t.holdReads(name));
-    this.#unread.set(name, t.time.nowMs());
+    this.#unread.set(name, t.env.oracle.readTime);
   }
 
   /** What is built over a table that has rows, and that nobody can read, is not computed. */
@@ -414,7 +436,6 @@ export class RandomHistory {
     this.leader = next;
     this.candidate = null;
     this.#led.push(next);
-    this.replacements.clear();
     if (this.random.below(2) === 0) this.#wake(old);
   }
 

@@ -22,8 +22,9 @@ export class CheckedProcess {
   readonly complaints: string[] = [];
   #t: TestEnvironment | null = null;
 
-  private constructor() {
+  private constructor(outlive: boolean) {
     this.told = new ToldLives({
+      outlive,
       upper: (id) => (this.#isItem(id) ? this.t.env.collections.upper(id) : undefined),
       isKnown: (id) => this.#isItem(id),
       nowMs: () => this.#t?.time.nowMs() ?? 0,
@@ -40,14 +41,14 @@ export class CheckedProcess {
   }
 
   static async open(options: ProcessOptions): Promise<CheckedProcess> {
-    const p = new CheckedProcess();
+    const p = new CheckedProcess(options.outlive ?? false);
     p.#t = await openTest({ ...options, ...p.#watch(options) });
     return p;
   }
 
   /** Stands by for this one. */
   async standby(options: Omit<ProcessOptions, 'seed'>): Promise<CheckedProcess> {
-    const p = new CheckedProcess();
+    const p = new CheckedProcess(options.outlive ?? false);
     p.#t = await this.t.standby({ ...options, ...p.#watch(options) });
     return p;
   }

@@ -41,6 +41,14 @@ export const STEPS = {
         return `CREATE MATERIALIZED VIEW ${name} WITH (REFRESH ${refresh}) AS SELECT a, b FROM ${from}`;
       }),
   },
+  'create a view over what cannot be read': {
+    weight: 2,
+    run: (h) => h.createStarved(),
+  },
+  'create a view that cannot write': {
+    weight: 2,
+    run: (h) => h.createUnwritten(),
+  },
   'create a constant': {
     weight: 1,
     run: (h) => h.createConstant(),

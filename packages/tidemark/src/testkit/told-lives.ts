@@ -34,6 +34,8 @@ export interface ToldLivesOptions {
   readonly upper: (id: GlobalId) => Frontier | undefined;
   readonly isKnown: (id: GlobalId) => boolean;
   readonly nowMs: () => number;
+  /** Replicas live on without a connection, and repeat over the next one what nobody has heard, too. */
+  readonly outlive: boolean;
 }
 
 const PREDECESSOR: Readonly<Record<LifecycleStage, LifecycleStage | null>> = {
@@ -52,8 +54,6 @@ export class ToldLives {
   readonly unheard = new Map<string, LifeClosedResponse>();
   /** The connection that told a stage last. */
   readonly #toldOn = new Map<string, number>();
-  /** The first to each incarnation. */
-  readonly #connections = new Map<string, number>();
   readonly #incarnations = new Map<string, number>();
   readonly #createdReadOnly = new Set<GlobalId>();
   readonly #permitted = new Set<GlobalId>();
@@ -93,15 +93,8 @@ export class ToldLives {
 
   heard(from: HeardFrom, r: Response): void {
     this.#incarnations.set(from.replicaId, from.life);
-    const incarnation = `${from.replicaId} ${from.life}`;
-    if (!this.#connections.has(incarnation)) this.#connections.set(incarnation, from.connection);
     if (r.kind === 'lifecycle') this.#stage(from, r);
     else if (r.kind === 'lifeClosed') this.#closed(from, r);
-  }
-
-  /** Not the first connection to this incarnation: what comes may be repeated. */
-  #isAgain(from: HeardFrom): boolean {
-    return this.#connections.get(`${from.replicaId} ${from.life}`)! < from.connection;
   }
 
   #closed(from: HeardFrom, r: LifeClosedResponse): void {
@@ -146,7 +139,7 @@ export class ToldLives {
     this.#checkOwn(what, life, r);
     own.set(r.stage, r);
     this.stagesSeen.add(r.stage);
-    this.#checkWhole(what, life, from, r);
+    this.#checkWhole(what, life, r);
   }
 
   /** What one worker says, by itself. */
@@ -175,7 +168,7 @@ export class ToldLives {
   }
 
   /** What it means for the object. */
-  #checkWhole(what: string, life: ToldLife, from: HeardFrom, r: LifecycleResponse): void {
+  #checkWhole(what: string, life: ToldLife, r: LifecycleResponse): void {
     const isComputed = life.stages.every((s) => s.has('hydrated'));
     const starvedFrom = this.#starved.get(r.id);
     if (starvedFrom !== undefined && life.asOf >= starvedFrom) {
@@ -183,7 +176,7 @@ export class ToldLives {
       this.#require(!isComputed && !isWrite(r.stage), `${what}: nobody could read its input`);
     }
     if (!isWrite(r.stage)) return;
-    if (!isComputed && this.#isAgain(from)) this.#early.push({ what, life });
+    if (!isComputed && this.#o.outlive) this.#early.push({ what, life });
     else this.#require(isComputed, `${what} is told before every worker is hydrated`);
     if (r.stage === 'write_blocked')
       return this.#require(this.#createdReadOnly.has(r.id), `${what}: it was created with permission`);
