@@ -5,7 +5,7 @@ import { runHistories } from './histories.ts';
 import { RandomHistory } from './support/histories/history.ts';
 import { STEPS } from './support/histories/steps.ts';
 
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['SEED'] ?? 1);
 const runs = Number(process.env['RUNS'] ?? 10);
 
 test(`random histories from seed ${seed}: whatever happens, every stage is told in order, once, and of what is so`, async () => {
