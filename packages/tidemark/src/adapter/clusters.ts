@@ -124,7 +124,10 @@ export class Clusters {
       generation,
       start,
       uuid: () => this.#host.uuid(),
-      onEpisode: (e) => this.#host.history.receive(e),
+      onEpisode: (e) => {
+        this.#host.history.receive(e);
+        if (e.kind === 'connected') this.#setStatus(e.replicaId, 'online', null);
+      },
       onProgress: (replicaId, id, row) => this.#progress.take(replicaId, id, row),
       hydrationConcurrency: () => hydrationConcurrency(catalog),
       onReplicaLost: (id, reason) => this.#supervisors.get(id)?.lost(reason),
@@ -176,7 +179,7 @@ export class Clusters {
   }
 
   startReplica(clusterId: ClusterId, replica: ReplicaSpec): void {
-    const { createReplica, timers, clock } = this.#host.options;
+    const { createReplica, timers } = this.#host.options;
     const place = this.#placeOf(clusterId, replica);
     if (place === null) return;
     const supervisor = new ReplicaSupervisor({
@@ -197,13 +200,18 @@ export class Clusters {
         if (status === 'offline') this.#host.unified.offline(clusterId, replica.id);
         else
           this.#host.unified.online({ clusterId, replicaId: replica.id, workers: replica.workers, instance });
-        const row: Row = [replica.id, status, reason, BigInt(nowMicros(clock))];
-        this.#host.setLive([{ table: 'mz_cluster_replica_statuses', key: replica.id, rows: [row] }]);
+        // It is there once it has said hello; until then its workers start.
+        this.#setStatus(replica.id, 'offline', reason ?? 'starting');
       },
     });
     this.#supervisors.set(replica.id, supervisor);
     this.#host.unified.offline(clusterId, replica.id);
     supervisor.start();
+  }
+
+  #setStatus(replicaId: ReplicaId, status: 'online' | 'offline', reason: string | null): void {
+    const row: Row = [replicaId, status, reason, BigInt(nowMicros(this.#host.options.clock))];
+    this.#host.setLive([{ table: 'mz_cluster_replica_statuses', key: replicaId, rows: [row] }]);
   }
 
   /** Over the time of this environment. */
