@@ -191,6 +191,17 @@ test('with a schedule the new contents begin at its next refresh', async () => {
   await t.close();
 });
 
+test('an index on what a view reads changes nothing of what the view promises', async () => {
+  const t = await opened();
+  const query = 'SELECT t.a, o.b FROM t JOIN t AS o ON t.a = o.a';
+  await t.exec(`CREATE MATERIALIZED VIEW joined AS ${query}; CREATE INDEX by_a ON t (a)`);
+  await t.exec(`CREATE REPLACEMENT MATERIALIZED VIEW same FOR joined AS ${query}; DROP INDEX by_a`);
+  await t.exec(`CREATE REPLACEMENT MATERIALIZED VIEW again FOR joined AS ${query}`);
+  await t.exec('DROP TABLE t CASCADE');
+  await t.assertNothingLeft();
+  await t.close();
+});
+
 test('what cannot stand in is refused, with the difference', async () => {
   const t = await opened();
   await t.exec('CREATE TABLE n (x int NOT NULL); CREATE MATERIALIZED VIEW nn AS SELECT x FROM n');

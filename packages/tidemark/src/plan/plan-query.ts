@@ -16,7 +16,7 @@ import type { HRel } from './hir.ts';
 import type { RowSetFinishing } from './lir.ts';
 import { columnsOf, keysOf, type Mir, someNode } from './mir.ts';
 import { foldContextual } from './optimize/contextual.ts';
-import { optimize } from './optimize/optimize.ts';
+import { optimizeLogically, throughIndexes } from './optimize/optimize.ts';
 import { checkTemporal } from './temporal.ts';
 
 export type { PlanOptions, QueryTargets };
@@ -79,20 +79,16 @@ export function finishPlan(context: BindContext, bound: BoundQuery): QueryPlan {
     }),
     options.eval,
   );
-  const mir =
-    options.describe === true
-      ? decorrelated
-      : optimize(decorrelated, {
-          context: options.eval,
-          indexes: (id) => options.catalog.indexesOn(id),
-        });
+  const rules = { context: options.eval, indexes: (id: GlobalId) => options.catalog.indexesOn(id) };
+  const logical = options.describe === true ? decorrelated : optimizeLogically(decorrelated, rules);
+  const mir = options.describe === true ? logical : throughIndexes(logical, rules);
   if (maintained && options.describe !== true) checkTemporal(mir);
   const ids = hir.kind === 'project' ? hir.columns.map((c) => c.id) : [];
   const finishing = finishingOf(bound, ids, maintained);
-  const columns = columnsOf(mir);
+  const columns = columnsOf(logical);
   const desc: RelationDesc = {
     columns: bound.columns.map((c, i) => ({ name: c.name, type: c.type, nullable: columns[i].nullable })),
-    keys: keysOf(mir).filter((k) => k.every((c) => c < bound.columns.length)),
+    keys: keysOf(logical).filter((k) => k.every((c) => c < bound.columns.length)),
   };
   const reads = readsOf(mir);
   return {

@@ -27,19 +27,18 @@ const FIXPOINT: readonly Rule[] = [
   cancelUnion,
   redundantReduce,
 ];
-/** Once, at the end. */
-const FINAL: readonly Rule[] = [
-  orderJoins,
-  pushPredicates,
-  projectEarly,
-  foldConstants,
-  joinOnIndexes,
-  shareEqual,
-];
+/** Once, after that. */
+const FINAL: readonly Rule[] = [orderJoins, pushPredicates, projectEarly, foldConstants];
+/** What the cluster's indexes make of it. */
+const PHYSICAL: readonly Rule[] = [joinOnIndexes, shareEqual];
 
-export const RULES: readonly Rule[] = [...new Set([...FIXPOINT, ...FINAL])];
+export const RULES: readonly Rule[] = [...new Set([...FIXPOINT, ...FINAL, ...PHYSICAL])];
 
-export function optimize(mir: Mir, options: OptimizeOptions): Mir {
+/**
+ * What a query promises of its rows (columns that are never NULL, keys) is read off this plan: an index that comes or goes must not
+ * change what readers of a stored view rely on.
+ */
+export function optimizeLogically(mir: Mir, options: OptimizeOptions): Mir {
   let plan = mir;
   for (let round = 0; round < ROUNDS; round++) {
     const before = fingerprint(plan);
@@ -49,3 +48,6 @@ export function optimize(mir: Mir, options: OptimizeOptions): Mir {
   for (const rule of FINAL) plan = rule.apply(plan, options);
   return plan;
 }
+
+export const throughIndexes = (plan: Mir, options: OptimizeOptions): Mir =>
+  PHYSICAL.reduce((p, rule) => rule.apply(p, options), plan);
