@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import type pg from 'pg';
-import { BusyServer, LIFECYCLE, sleep, untilForgotten, untilHydrated, untilLoaded } from './busy.ts';
+import { BusyServer, sleep, untilForgotten, untilHydrated, untilLoaded } from './busy.ts';
 import { CUSTOMERS, makeOrders, makeRegions, STATUS } from './data.ts';
 import { table } from './table.ts';
 
@@ -18,7 +18,7 @@ const WORKERS = 2;
 const WARM_ROUNDS = 1;
 
 const PROBES: Readonly<Record<string, string>> = {
-  'lifecycle with names': LIFECYCLE,
+  lifecycle: 'SELECT * FROM mz_introspection.mz_compute_lifecycle_events_per_worker',
   'arrangement sizes': 'SELECT * FROM mz_introspection.mz_arrangement_sizes',
 };
 const KINDS = Object.keys(PROBES);

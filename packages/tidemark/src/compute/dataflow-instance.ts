@@ -113,7 +113,7 @@ export class DataflowInstance {
         }),
       );
     this.#dataflow = worker.buildDataflow(d.name, (scope) => this.#build(scope, imports), {
-      urgent: d.internal === true || this.exports.every((id) => idClass(id) === 'transient'),
+      urgent: this.exports.every((id) => idClass(id) === 'transient'),
     });
     this.#hydration.begin(this.#logs());
     if (d.shardImports.length + d.indexImports.length > 0) return;

@@ -154,12 +154,6 @@ export class DataflowLog {
   }
 }
 
-/**
- * How often the counters are told, as a part of the interval: so much later than their time they may be, and a worker with a thousand
- * operators at work tells some five thousand rows each time.
- */
-const FLUSHES = 4;
-
 /** So many events are not left waiting for the end of the interval. */
 const DRAIN_EVENTS = 128;
 
@@ -304,11 +298,14 @@ export class ComputeLog {
     return { batches: this.#buffer.take(), frontier: this.#drainedTo };
   }
 
-  /** Tells what was counted, if it is time: as of now, so at most one part of an interval later than it happened. */
+  /**
+   * Tells what was counted, once an interval and as of now, so at most an interval later than it happened: a worker with a thousand
+   * operators at work has some five thousand rows to tell.
+   */
   #flush(): void {
     const now = this.clock.ms(this.clock.ns());
     if (now < this.#flushAtMs) return;
-    this.#flushAtMs = now + this.#intervalMs / FLUSHES;
+    this.#flushAtMs = now + this.#intervalMs;
     this.#buffer.time = logTime(now, this.#intervalMs);
     this.#demux.flush(this.#tellPeeks);
     this.#runtimeDemux.flush();

@@ -163,10 +163,12 @@ export const INTROSPECTION_VIEWS: readonly BuiltinView[] = [
     doc: 'the dataflow of each operator, on each worker',
     columns: ['id uint8 | of the operator', 'name text | what it does', WORKER, DATAFLOW_ID, DATAFLOW_NAME],
     sql: `
-      WITH ${OPERATOR_ADDRESSES}
+      WITH ${OPERATOR_ADDRESSES},
+      -- Computed columns behind DISTINCT are columns to the join above it, and so its keys.
+      inside AS (SELECT DISTINCT id, name, worker_id, address[1] AS dataflow_id FROM operator_addresses),
+      roots AS (SELECT DISTINCT id, name, worker_id FROM mz_introspection.mz_dataflows_per_worker)
       SELECT o.id, o.name, o.worker_id, r.id AS dataflow_id, r.name AS dataflow_name
-      FROM operator_addresses o
-      JOIN mz_introspection.mz_dataflows_per_worker r ON r.id = o.address[1] AND r.worker_id = o.worker_id`,
+      FROM inside o JOIN roots r ON r.id = o.dataflow_id AND r.worker_id = o.worker_id`,
   }),
   ofWorkerZero({
     name: 'mz_dataflow_operator_dataflows',
@@ -226,13 +228,18 @@ export const INTROSPECTION_VIEWS: readonly BuiltinView[] = [
     doc: 'the times that each operator holds or waits for, on each worker',
     columns: ['id uint8 | of the operator', WORKER, ...REACHABILITY],
     sql: `
-      WITH ${OPERATOR_ADDRESSES}
-      SELECT o.id, r.worker_id, r.port, r.update_type, r.time, count(*) AS count
-      FROM mz_introspection.mz_dataflow_operator_reachability_raw r
-      JOIN operator_addresses s ON s.id = r.id AND s.worker_id = r.worker_id
-      JOIN operator_addresses o ON o.worker_id = r.worker_id
-        AND o.address = CASE WHEN r.source = 0 THEN s.address ELSE list_append(s.address, r.source) END
-      GROUP BY o.id, r.worker_id, r.port, r.update_type, r.time`,
+      WITH ${OPERATOR_ADDRESSES},
+      held AS (
+        SELECT r.worker_id, r.port, r.update_type, r.time, count(*) AS count,
+          CASE WHEN r.source = 0 THEN s.address ELSE list_append(s.address, r.source) END AS address
+        FROM mz_introspection.mz_dataflow_operator_reachability_raw r
+        JOIN operator_addresses s ON s.id = r.id AND s.worker_id = r.worker_id
+        GROUP BY r.worker_id, r.port, r.update_type, r.time,
+          CASE WHEN r.source = 0 THEN s.address ELSE list_append(s.address, r.source) END
+      )
+      SELECT o.id, h.worker_id, h.port, h.update_type, h.time, h.count
+      FROM held h
+      JOIN operator_addresses o ON o.worker_id = h.worker_id AND o.address = h.address`,
   }),
   introspectionView({
     name: 'mz_dataflow_operator_reachability',
