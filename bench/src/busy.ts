@@ -26,7 +26,7 @@ export const ROUNDS = 5;
 /** Of p99, for lifecycle queries. */
 const TARGET_MS = 200;
 
-export const LIFECYCLE = `
+const LIFECYCLE = `
   SELECT o.name, o.type, e.worker_id, e.event, e.occurred_at, e.reason
   FROM mz_introspection.mz_compute_lifecycle_events_per_worker e
   JOIN mz_catalog.mz_objects o ON o.id = e.export_id

@@ -23,6 +23,8 @@ export async function runManyIndexes(o: {
 }): Promise<void> {
   await using server = await BusyServer.start({ durable: false, execArgv: o.execArgv });
   const client = await server.connect('quickstart');
+  // Four at a time wait for one another while each commit makes all that is hydrated take a step: ten a second.
+  await client.query('ALTER SYSTEM SET compute_hydration_concurrency = 200');
   // With debugging the log tells about itself.
   await client.query(`CREATE CLUSTER many (SIZE '${WORKERS}', INTROSPECTION DEBUGGING)`);
   await client.query('SET cluster = many');
