@@ -64,8 +64,8 @@ async function openShards(env: Environment): Promise<void> {
     }
     await env.collections.add(entity.id, shard, durable.stores.watch);
     if (item.kind === 'materialized-view') {
-      // Where a replacement was cut short between the catalog and the shard.
-      if (entity.exportId !== undefined) await env.handOver(shard, entity.exportId);
+      // Where a replacement, or a promotion, was cut short between the catalog and the shard: its sink would be refused for ever.
+      await env.handOver(shard, env.catalog.exportOf(entity.id));
       continue;
     }
     await env.takeOver(shard);
