@@ -1,9 +1,8 @@
 /**
- * Plants a violation of each rule that a tool checks for us (biome, eslint, knip, tsc) and of what the test runner
- * refuses: it is our configuration of them that is tested.
+ * Plants a violation of each rule that a tool checks for us (biome, eslint, knip, tsc): it is our configuration of them
+ * that is tested.
  */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { PACKAGE } from './checks/layer-rules.ts';
 import { type Files, json, withPlanted } from './checks/planted-tree.fixture.ts';
@@ -101,34 +100,4 @@ test('a tree that obeys the rules passes every check', async () => {
     const { ok, output } = await check(name, {});
     assert.equal(ok, true, `${name}: ${output}`);
   }
-});
-
-/** Runs the test runner on a tree with `files`; node refuses to run tests inside tests unless the mark is taken off. */
-async function runTests(files: Files): Promise<Outcome> {
-  const script = join(import.meta.dirname, 'test-unit.ts');
-  return await withPlanted(files, (root) =>
-    runCommand(['env', '-u', 'NODE_TEST_CONTEXT', 'node', script, 'test'], root),
-  );
-}
-
-const PASSES = "import { test } from 'node:test';\n\ntest('passes', () => {});\n";
-
-test('the runner counts what passed and what failed, and closes with node’s lines and ours', async () => {
-  const fails =
-    "import { test } from 'node:test';\n\ntest('fails', () => {\n  throw new Error('planted');\n});\n";
-  const passed = await runTests({ 'test/a.test.ts': PASSES });
-  assert.equal(passed.ok, true, passed.output);
-  assert.match(passed.output, /ℹ tests 1\n[\s\S]*ℹ pass 1\n[\s\S]*\n1 passed, 0 failed\n$/);
-  assertFinds(await runTests({ 'test/a.test.ts': PASSES, 'test/b.test.ts': fails }), [
-    'planted',
-    /\n1 passed, 1 failed\n$/,
-  ]);
-});
-
-test('the runner fails on a skipped test, a file without tests, and no file at all', async () => {
-  const skips = PASSES.replace('() =>', '{ skip: 1 > 0 }, () =>');
-  assertFinds(await runTests({ 'test/a.test.ts': skips }), [/\n0 passed, 0 failed, 1 skipped\n$/]);
-  const empty = await runTests({ 'test/a.test.ts': PASSES, 'test/b.test.ts': 'export const x = 1;\n' });
-  assertFinds(empty, [/b\.test\.ts holds no test/]);
-  assertFinds(await runTests({}), ['no test file matches']);
 });

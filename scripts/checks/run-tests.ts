@@ -1,15 +1,21 @@
 /**
- * Runs test files under node:test, each in a process of its own and as many at a time as there are cores, and prints
- * what failed and node's closing lines. A file that holds no test fails, and so does a run without files.
+ * Runs test files, each in a process and process group of its own and as many at a time as there are cores; prints what
+ * failed and counts. Besides a failed test, these fail: a file without a test; one that ends with another exit code than
+ * 0; one that outlasts the limit, whose running tests and stacks are printed; one that leaves a process behind.
+ *
+ * node's own runner is not used for this, because its time limit ends neither a test that loops nor a run whose pipe a
+ * grandchild holds (node 24.21): one such file held a whole run until somebody killed it.
  */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
-import { Transform } from 'node:stream';
-import { finished } from 'node:stream/promises';
-import { run } from 'node:test';
-import { spec } from 'node:test/reporters';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inParallel } from './pool.ts';
 import type { Counts } from './run-checks.ts';
+import { stackOf } from './stack-of.ts';
+import { type Fact, MARK } from './test-reporter.ts';
 
 export const ALL_TESTS: readonly string[] = [
   'packages/tidemark/src/**/*.test.ts',
@@ -17,62 +23,137 @@ export const ALL_TESTS: readonly string[] = [
   'scripts/**/*.test.ts',
 ];
 
-/** A file that hangs is ended and fails. The slowest needs about a tenth of it on two busy cores. */
-const FILE_TIMEOUT_MS = 300_000;
+/** The slowest file needs about a tenth of it on two busy cores. */
+const FILE_LIMIT_MS = 300_000;
+/** What a process that was told to end may take to be gone once its file's process has ended. */
+const GRACE_MS = 2_000;
+const FLAGS = [
+  '--disable-warning=ExperimentalWarning',
+  `--test-reporter=${join(import.meta.dirname, 'test-reporter.ts')}`,
+  // A free one, should its inspector be asked for.
+  '--inspect-port=0',
+];
 
-interface Event {
-  readonly type: string;
-  readonly data: { readonly name?: string; readonly file?: string };
+interface FileOutcome {
+  /** Null where the file ended without telling. */
+  readonly counts: Counts | null;
+  /** Lines to print; a failure that is no test's own makes `broken` say why. */
+  readonly lines: readonly string[];
+  readonly broken: readonly string[];
 }
 
-/** Passes on what a reader of a long run wants: failures, what was printed on stderr, the closing lines. */
-function quiet(): Transform {
-  const kept = new Set(['test:fail', 'test:stderr', 'test:diagnostic', 'test:summary']);
-  return new Transform({
-    objectMode: true,
-    transform(event: Event, _encoding, done) {
-      if (kept.has(event.type)) this.push(event);
-      done();
-    },
-  });
+export interface RunOptions {
+  /** How long a file may take, in milliseconds. */
+  readonly limitMs?: number;
+  readonly print?: (line: string) => void;
 }
 
-export async function runTests(root: string, patterns: readonly string[]): Promise<Counts> {
-  const files = globSync([...patterns], { cwd: root, exclude: ['**/node_modules/**'] })
-    .map((file) => resolve(root, file))
-    .sort();
+export async function runTests(
+  root: string,
+  patterns: readonly string[],
+  { limitMs = FILE_LIMIT_MS, print = console.log }: RunOptions = {},
+): Promise<Counts> {
+  const files = globSync([...patterns], { cwd: root, exclude: ['**/node_modules/**'] }).sort();
   if (files.length === 0) throw new Error(`no test file matches ${patterns.join(' ')}`);
-  const counts = { passed: 0, failed: 0, skipped: 0 };
-  const tested = new Set<string>();
-  const stream = run({
-    files,
+  const alive = new Set<ChildProcess>();
+  const interrupted = (): void => process.exit(130);
+  const endAll = (): void => alive.forEach(killGroup);
+  process.once('SIGINT', interrupted).once('SIGTERM', interrupted).once('exit', endAll);
+  const outcomes = await inParallel(files, async (file) => {
+    const outcome = await runFile(root, file, limitMs, alive);
+    for (const line of outcome.lines) print(line);
+    for (const why of outcome.broken) print(`✖ ${file} ${why}`);
+    return outcome;
+  });
+  process.off('SIGINT', interrupted).off('SIGTERM', interrupted).off('exit', endAll);
+  const sum = (of: (outcome: FileOutcome) => number): number =>
+    outcomes.reduce((total, outcome) => total + of(outcome), 0);
+  return {
+    passed: sum(({ counts }) => counts?.passed ?? 0),
+    failed: sum(({ counts, broken }) => (counts?.failed ?? 0) + broken.length),
+    skipped: sum(({ counts }) => counts?.skipped ?? 0),
+  };
+}
+
+async function runFile(
+  root: string,
+  file: string,
+  limitMs: number,
+  alive: Set<ChildProcess>,
+): Promise<FileOutcome> {
+  const child = spawn(process.execPath, [...FLAGS, resolve(root, file)], {
     cwd: root,
-    concurrency: availableParallelism(),
-    timeout: FILE_TIMEOUT_MS,
-    execArgv: ['--disable-warning=ExperimentalWarning'],
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // With its mark a file that is run from within a test would report to node's own runner.
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined },
   });
-  // A file without tests is reported by node as one passing test with the file's name.
-  stream.on('test:pass', ({ name, file }) => {
-    if (file !== undefined && resolve(root, name) !== file) tested.add(file);
+  alive.add(child);
+  const lines: string[] = [];
+  const broken: string[] = [];
+  const running = new Set<string>();
+  let counts: Counts | null = null;
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (!line.startsWith(MARK)) return;
+    const fact = JSON.parse(line.slice(MARK.length)) as Fact;
+    if (fact.kind === 'began') running.add(fact.name);
+    else if (fact.kind === 'ended') running.delete(fact.name);
+    else if (fact.kind === 'counted') counts = fact;
+    else lines.push(fact.text);
   });
-  stream.on('test:fail', ({ file }) => {
-    if (file !== undefined) tested.add(file);
-  });
-  stream.on('test:summary', ({ file, counts: summary }) => {
-    if (file !== undefined) return;
-    counts.passed = summary.passed;
-    counts.failed = summary.tests - summary.passed - summary.skipped - summary.todo;
-    counts.skipped = summary.skipped + summary.todo;
-  });
-  const report = stream.pipe(quiet()).pipe(new spec());
-  report.pipe(process.stdout, { end: false });
-  await finished(report);
-  for (const file of files) {
-    if (tested.has(file)) continue;
-    console.log(`✖ ${file} holds no test`);
-    counts.failed++;
+  const stderr = createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
+  const closed = once(child, 'close');
+  const limit = new AbortController();
+  const ended = await Promise.race([
+    once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>,
+    sleep(limitMs, null, { signal: limit.signal }).catch(() => null),
+  ]);
+  limit.abort();
+  if (ended === null) {
+    stderr.removeAllListeners('line');
+    const stack = await stackOf(child);
+    broken.push(`did not end within ${limitMs / 1000} s, in: ${[...running].join(' > ')}\n${stack}`);
+  } else if (!(await groupEnds(child))) broken.push('left a process behind');
+  killGroup(child);
+  await closed;
+  alive.delete(child);
+  return { counts, lines, broken: [...broken, ...verdict(ended, counts)] };
+}
+
+/** What is wrong with how a file ended, apart from its tests. */
+function verdict(
+  ended: readonly [number | null, NodeJS.Signals | null] | null,
+  counts: Counts | null,
+): string[] {
+  if (ended === null) return [];
+  const [code, signal] = ended;
+  if (counts === null)
+    return [`ended with ${signal ?? code} and no result: it holds no test, or ends within one`];
+  return code !== 0 && counts.failed === 0 ? [`ended with ${signal ?? code}`] : [];
+}
+
+async function groupEnds(child: ChildProcess): Promise<boolean> {
+  const deadline = performance.now() + GRACE_MS;
+  while (signalGroup(child, 0)) {
+    if (performance.now() > deadline) return false;
+    await sleep(20);
   }
-  return counts;
+  return true;
+}
+
+function killGroup(child: ChildProcess): void {
+  signalGroup(child, 'SIGKILL');
+}
+
+/** False where the group has no process any more. */
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-child.pid!, signal);
+  } catch (error) {
+    // EPERM is what macOS answers for processes that nobody has waited for.
+    if (['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
+  }
 }
 
 /** The line a run ends with; skipped tests are a failure, for a skip hides one. */

@@ -1,0 +1,96 @@
+/** What the test runner prints and counts, for files that pass, fail, and end in other ways than a test file should. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Files, withPlanted } from './checks/planted-tree.fixture.ts';
+import { runCommand } from './checks/pool.ts';
+import type { Counts } from './checks/run-checks.ts';
+import { runTests } from './checks/run-tests.ts';
+
+/** A file with one test, of this body. */
+const file = (body: string): string =>
+  `import { spawn } from 'node:child_process';\nimport { test } from 'node:test';\n\ntest('planted', async (t) => {\n${body}\n});\n`;
+
+interface Run {
+  readonly counts: Counts;
+  readonly output: string;
+}
+
+async function run(files: Files, limitMs = 60_000): Promise<Run> {
+  const lines: string[] = [];
+  const counts = await withPlanted(files, (root) =>
+    runTests(root, ['test/*.test.ts'], { limitMs, print: (line) => lines.push(line) }),
+  );
+  return { counts, output: lines.join('\n') };
+}
+
+test('failures, diagnostics and stderr are printed, what passes and what goes to stdout is not', async () => {
+  const { counts, output } = await run({
+    'test/a.test.ts': file("console.log('noise');"),
+    'test/b.test.ts': file("t.diagnostic('a figure');\nconsole.error('a warning');"),
+    'test/c.test.ts': file("throw new Error('a reason');"),
+  });
+  assert.deepEqual(counts, { passed: 2, failed: 1, skipped: 0 });
+  assert.match(output, /ℹ a figure/);
+  assert.match(output, /a warning/);
+  assert.match(output, /✖ planted .*\n {2}at test\/c\.test\.ts:4:1\nError: a reason/);
+  assert.doesNotMatch(output, /noise|tests 1/);
+});
+
+test('a suite counts by its tests, and a skipped test is told', async () => {
+  const head = "import { suite, test } from 'node:test';\n\n";
+  const { counts } = await run({
+    'test/a.test.ts': `${head}suite('s', () => {\n  test('x', () => {});\n  test('y', () => {\n    throw 1;\n  });\n});\n`,
+    'test/b.test.ts': `${head}test('z', { skip: true }, () => {});\n`,
+  });
+  assert.deepEqual(counts, { passed: 1, failed: 1, skipped: 1 });
+});
+
+const MISBEHAVING: readonly (readonly [what: string, text: string, told: RegExp])[] = [
+  ['holds no test', 'export const x = 1;\n', /ended with 0 and no result: it holds no test/],
+  ['ends within a test', file('process.exit(3);'), /ended with 3 and no result/],
+  [
+    'throws after its tests',
+    `${file('')}setTimeout(() => { throw new Error('late'); }, 50);\n`,
+    /late[\s\S]*ended with 1/,
+  ],
+  [
+    'waits for ever',
+    file('await new Promise(() => setInterval(() => {}, 1000));'),
+    /did not end within 5 s, in: planted/,
+  ],
+  [
+    'loops for ever',
+    `function spin() {\n  for (;;);\n}\n${file('spin();')}`,
+    /did not end[\s\S]*at spin \(.*a\.test\.ts:2:/,
+  ],
+  [
+    'leaves a process behind',
+    file("spawn('sleep', ['600'], { stdio: 'inherit' }).unref();"),
+    /left a process behind/,
+  ],
+];
+
+for (const [what, text, told] of MISBEHAVING)
+  test(`a file that ${what} fails, and the run ends`, async () => {
+    const { counts, output } = await run({ 'test/a.test.ts': text, 'test/b.test.ts': file('') }, 5_000);
+    assert.equal(counts.failed, 1, output);
+    assert.match(output, told);
+  });
+
+test('no file at all is an error', async () => {
+  await assert.rejects(run({}), /no test file matches/);
+});
+
+test('the command closes with one line of counts, and its exit code says whether all passed', async () => {
+  const command = ['node', `${import.meta.dirname}/test-unit.ts`, 'test'];
+  const whole = (files: Files) => withPlanted(files, (root) => runCommand(command, root));
+  const passed = await whole({ 'test/a.test.ts': file('') });
+  assert.ok(passed.ok);
+  assert.equal(passed.output, '1 passed, 0 failed\n');
+  const failed = await whole({ 'test/a.test.ts': file('throw new Error();') });
+  assert.ok(!failed.ok);
+  assert.match(failed.output, /\n0 passed, 1 failed\n$/);
+  const skipped = await whole({ 'test/a.test.ts': file('').replace('async', '{ skip: true }, async') });
+  assert.ok(!skipped.ok);
+  assert.equal(skipped.output, '0 passed, 0 failed, 1 skipped\n');
+});
