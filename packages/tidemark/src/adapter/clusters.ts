@@ -18,6 +18,7 @@ import type { Hydration } from './hydration/hydration.ts';
 import type { Leadership } from './leadership.ts';
 import type { LiveChange } from './live-rows.ts';
 import { ProgressRows } from './progress-rows.ts';
+import { readerFailure } from './reader-failures.ts';
 import { ReplicaSupervisor } from './replica-supervisor.ts';
 import type { Unified } from './unified.ts';
 import { installViewIndexes } from './view-indexes.ts';
@@ -60,6 +61,8 @@ export interface ClusterHost {
   readonly catalog: CatalogState;
   readonly collections: ShardCollections;
   readonly leadership: Leadership;
+  /** Sources whose file is at fault, with what is wrong. */
+  readonly unreadable: ReadonlyMap<GlobalId, string>;
   readonly options: {
     readonly clock: Clock;
     readonly timers: Timers;
@@ -111,7 +114,7 @@ export class Clusters {
   }
 
   startCluster(clusterId: ClusterId): void {
-    const { catalog, collections, hydration } = this.#host;
+    const { catalog, collections, hydration, unreadable } = this.#host;
     const { clock, timers, logger, generation, start } = this.#host.options;
     const instance = new ComputeInstance({
       clusterId,
@@ -138,8 +141,9 @@ export class Clusters {
         if (e.code === 'admin_shutdown') this.#host.leadership.confirm().catch(() => undefined);
         else logger.error({ id, ...e }, 'a dataflow failed');
         hydration.failed(clusterId);
-        this.#inputFailed(clusterId, id);
       },
+      failureElsewhere: (id, known) => readerFailure({ catalog, unreadable, clusters: this }, id, known),
+      onFailure: () => this.tellReaders(),
     });
     instance.lives.subscribe((told) => {
       const e = { ...told, objectId: catalog.objectOf(told.objectId) };
@@ -150,12 +154,9 @@ export class Clusters {
     installViewIndexes({ catalog, clusterId, instance, shards: collections });
   }
 
-  /** Whoever reads its shard on another cluster is told. */
-  #inputFailed(clusterId: ClusterId, id: GlobalId): void {
-    const failure = this.instance(clusterId).failure(id);
-    if (failure === undefined) return;
-    for (const [other, instance] of this.#instances)
-      if (other !== clusterId) instance.inputFailed(this.#host.catalog.objectOf(id), failure);
+  /** Something may have failed: whoever waits for it, on whatever cluster and through whatever is between, hears of it. */
+  tellReaders(): void {
+    for (const i of this.#instances.values()) i.tellReaders();
   }
 
   /** Every new lifecycle event of any cluster, now and later. */

@@ -110,6 +110,8 @@ export class Environment {
   readonly clusters: Clusters;
   /** Shards of objects that could not be loaded: kept for a version that can. */
   readonly quarantined: Set<string> = new Set();
+  /** Sources whose file is at fault, with what is wrong. */
+  readonly unreadable: Map<GlobalId, string> = new Map();
   oracle!: TimestampOracle;
   group!: GroupCommit;
   /** Where each object stands on each replica. */

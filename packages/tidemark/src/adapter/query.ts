@@ -32,7 +32,7 @@ import {
 import { dataflowContext } from './ddl/create.ts';
 import type { Environment } from './environment.ts';
 import { hasLogTimes, newestLogTime, replicaOf } from './log-times.ts';
-import { loadSource } from './sources.ts';
+import { refuseFailed } from './reader-failures.ts';
 
 export interface QueryOptions {
   /** The session's cluster; undefined: it names none that exists. */
@@ -144,7 +144,6 @@ async function placeRead(
   readonly replicaId: ReplicaId | undefined;
   readonly logs: Timestamp | null;
 }> {
-  loadSource.refuseUnreadable(env, plan.reads);
   refuseFailed(env, plan.reads);
   const c = clusterOf(env, plan, options);
   if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
@@ -175,16 +174,6 @@ async function confirm(env: Environment, c: DataflowContext, plan: QueryPlan): P
   await env.leadership.confirm().catch((error: unknown) => {
     if (c.clusterId !== SYSTEM_CLUSTER.id || !losesAnswers(error)) throw error;
   });
-}
-
-/** A view that will not go on, on whatever cluster: who reads its shard would wait for ever. */
-export function refuseFailed(env: Environment, reads: readonly GlobalId[]): void {
-  for (const id of reads) {
-    const item = env.catalog.item(id);
-    if (item?.kind !== 'materialized-view') continue;
-    const failure = env.clusters.instances.get(item.cluster!)?.failure(env.catalog.exportOf(id));
-    if (failure !== undefined) throw failure;
-  }
 }
 
 /** Catalog tables larger than this are read from their shards. */

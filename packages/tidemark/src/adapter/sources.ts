@@ -42,15 +42,6 @@ function loadsOf(env: Environment): Map<GlobalId, AbortController> {
   return loads;
 }
 
-/** Sources whose file is at fault, with what is wrong. */
-const unreadable = new WeakMap<Environment, Map<GlobalId, string>>();
-
-function unreadableOf(env: Environment): Map<GlobalId, string> {
-  let sources = unreadable.get(env);
-  if (sources === undefined) unreadable.set(env, (sources = new Map()));
-  return sources;
-}
-
 export const loadSource = {
   origin(path: string, options: Options): FileOrigin {
     onlyOptions(options, ['format', 'header', 'delimiter'], 'a file source');
@@ -111,20 +102,9 @@ export const loadSource = {
     const message = error instanceof Error ? error.message : String(error);
     env.options.logger.error({ source: entity.name, error: message }, 'a source could not be loaded');
     status(env, entity, 'stalled', message);
-    if (!isPassing(error)) unreadableOf(env).set(entity.id, message);
-  },
-
-  /** A read of a source that will never be complete would wait for ever. */
-  refuseUnreadable(env: Environment, reads: readonly GlobalId[]): void {
-    for (const id of reads) {
-      const detail = unreadableOf(env).get(id);
-      if (detail === undefined) continue;
-      const name = env.catalog.item(id)?.name.item ?? id;
-      throw new SqlError('object_not_in_prerequisite_state', `source "${name}" could not be loaded`, {
-        detail,
-        hint: 'DROP it, and create it from a file that can be read',
-      });
-    }
+    if (isPassing(error)) return;
+    env.unreadable.set(entity.id, message);
+    env.clusters.tellReaders();
   },
 
   /** Where a stored source reads from. */
@@ -136,7 +116,7 @@ export const loadSource = {
 
   stop(env: Environment, id: GlobalId): void {
     loadsOf(env).get(id)?.abort();
-    unreadableOf(env).delete(id);
+    env.unreadable.delete(id);
     env.setLive([
       { table: 'mz_source_statuses', key: id, rows: [] },
       { table: 'mz_source_statistics', key: id, rows: [] },

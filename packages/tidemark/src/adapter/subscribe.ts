@@ -22,9 +22,9 @@ import { EMPTY, MAX_TIME, type Timestamp } from '../time/timestamp.ts';
 import { boundsOf, buildPlan, subscribeDataflow } from './dataflows.ts';
 import type { Environment } from './environment.ts';
 import { newestLogTime } from './log-times.ts';
-import { answeredBy, clusterOf, type QueryOptions, refuseFailed } from './query.ts';
+import { answeredBy, clusterOf, type QueryOptions } from './query.ts';
+import { refuseFailed } from './reader-failures.ts';
 import type { Result, RowStream } from './results.ts';
-import { loadSource } from './sources.ts';
 import { subscribeRows } from './subscribe-rows.ts';
 
 export interface SubscribeRequest extends Pick<QueryOptions, 'clusterId' | 'clusterName' | 'replicaName'> {
@@ -55,7 +55,6 @@ export async function startSubscribe(
   const { query } = plan;
   const gone = () => new GoneError('a relation that the SUBSCRIBE reads');
   if (!isThere(env, query)) throw gone();
-  loadSource.refuseUnreadable(env, query.reads);
   refuseFailed(env, query.reads);
   const c = clusterOf(env, query, request);
   const { logReads, replicaId } = answeredBy(env, c, { reads: query.reads, name: request.replicaName });

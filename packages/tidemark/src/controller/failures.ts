@@ -19,6 +19,9 @@ export interface EpisodeFailure {
   readonly atMs: number;
 }
 
+/** What one look has found so far, over all clusters that it came through. */
+export type KnownFailures = Map<GlobalId, SqlError | undefined>;
+
 interface Retry extends EpisodeFailure {
   readonly pauseMs: number;
   readonly cancel: CancelTimer;
@@ -29,6 +32,8 @@ export interface FailuresOptions {
   readonly replicas: ReadonlyMap<ReplicaId, Replica>;
   readonly timers: Timers;
   readonly nowMs: () => number;
+  /** Of what the cluster does not maintain and reads from its shard: why whoever reads it would wait for ever. */
+  readonly elsewhere: (id: GlobalId, known: KnownFailures) => SqlError | undefined;
   /** Drops and creates them on the replica, in this order of creation. */
   readonly rebuild: (replica: Replica, ids: readonly GlobalId[]) => void;
 }
@@ -42,12 +47,11 @@ export class Failures {
   }
 
   /** Why readers of the object would wait for ever. */
-  of(id: GlobalId, known: Map<GlobalId, SqlError | undefined> = new Map()): SqlError | undefined {
+  of(id: GlobalId, known: KnownFailures = new Map()): SqlError | undefined {
     if (known.has(id)) return known.get(id);
     const c = this.#o.collections.get(id);
-    if (c === undefined) return undefined;
-    let failure = c.failure ?? this.#onAllReplicas(c);
-    for (const input of c.imports.keys()) failure ??= this.of(input, known);
+    let failure = c === undefined ? this.#o.elsewhere(id, known) : (c.failure ?? this.#onAllReplicas(c));
+    for (const input of c?.imports.keys() ?? []) failure ??= this.of(input, known);
     known.set(id, failure);
     return failure;
   }
@@ -61,15 +65,6 @@ export class Failures {
       failure ??= here;
     }
     return failure;
-  }
-
-  /** Everything that has failed for its readers. */
-  *all(): Iterable<readonly [Collection, SqlError]> {
-    const known = new Map<GlobalId, SqlError | undefined>();
-    for (const c of [...this.#o.collections.values()]) {
-      const failure = this.of(c.id, known);
-      if (failure !== undefined) yield [c, failure];
-    }
   }
 
   /** The last episode there ended so, and none since is hydrated. */

@@ -6,6 +6,7 @@ import type { LoggingConfig } from '../introspection/logging-config.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Frontier } from '../time/timestamp.ts';
 import type { EpisodeEvent } from './episodes.ts';
+import type { FailuresOptions } from './failures.ts';
 import type { ProgressOptions } from './progress.ts';
 import type { SubscribeLimits } from './subscribes.ts';
 
@@ -28,6 +29,10 @@ export interface InstanceOptions {
   readonly onReplicaLost: (replicaId: ReplicaId, reason: string) => void;
   /** A dataflow ended on a host error on a replica: an episode that is over. Another one begins after a pause. */
   readonly onFailed?: (id: GlobalId, error: { code: string; message: string }, replicaId: ReplicaId) => void;
+  /** Of what is read here from its shard and is not of this cluster: why whoever reads it would wait for ever. */
+  readonly failureElsewhere?: FailuresOptions['elsewhere'];
+  /** Something may have failed for its readers; those of this cluster have been told. */
+  readonly onFailure?: () => void;
   /** What happens to replicas, and to lives on them. */
   readonly onEpisode?: (event: EpisodeEvent) => void;
   /** How far an object has got with its snapshot. */

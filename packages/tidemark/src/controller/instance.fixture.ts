@@ -9,6 +9,7 @@ import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
 import { exportIds } from './command-history.ts';
 import { ComputeInstance } from './instance.ts';
+import type { InstanceOptions } from './instance-options.ts';
 
 export const gid = (id: string): GlobalId => id as GlobalId;
 
@@ -196,7 +197,10 @@ export interface Fixture {
   readonly failed: string[];
 }
 
-export function newInstance(logs: readonly string[] = []): Fixture {
+export function newInstance(
+  logs: readonly string[] = [],
+  more: Pick<InstanceOptions, 'failureElsewhere' | 'onFailure'> = {},
+): Fixture {
   const shards = new FakeShards();
   const clock = { ms: 100_000 };
   const timers = new FakeTimers();
@@ -222,6 +226,7 @@ export function newInstance(logs: readonly string[] = []): Fixture {
     hydrationConcurrency: () => limit.slots,
     onReplicaLost: (_, reason) => lost.push(reason),
     onFailed: (id) => failed.push(id),
+    ...more,
   });
   return { instance, shards, clock, timers, limit, lost, failed };
 }

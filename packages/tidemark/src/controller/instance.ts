@@ -18,11 +18,12 @@ import { CommandHistory, exportIds, exportsOf } from './command-history.ts';
 import { Compaction } from './compaction.ts';
 import { EpisodeFeed } from './episode-feed.ts';
 import type { LifeAck } from './episodes.ts';
-import { type EpisodeFailure, Failures, maintains } from './failures.ts';
+import { type EpisodeFailure, Failures, type KnownFailures, maintains } from './failures.ts';
 import type { InstanceOptions } from './instance-options.ts';
 import type { Queued } from './limiter.ts';
 import { Lives } from './lives.ts';
 import { GoneError } from './peeks.ts';
+import { Readers } from './readers.ts';
 import { type Reading, readingOf } from './reading.ts';
 import { noReplica, type PeekOptions, Reads } from './reads.ts';
 import { Replica } from './replica.ts';
@@ -38,6 +39,7 @@ export class ComputeInstance {
   readonly #collections = new Map<GlobalId, Collection>();
   readonly #reads: Reads;
   readonly #subscribes: Subscribes;
+  readonly #readers: Readers;
   readonly #compaction: Compaction;
   readonly #scheduler: Scheduler;
   readonly #failures: Failures;
@@ -59,13 +61,14 @@ export class ComputeInstance {
       shards: options.shards,
       frontier: (id) => this.writeFrontier(id),
       onReady: (c) => this.#sendOf(c, { kind: 'schedule', id: c.id, waitedOn: 'inputs_available' }),
-      onInputDropped: (c) => this.#fail(c, inputDropped()),
+      onInputDropped: (c) => this.#readers.inputDropped(c),
     });
     this.#failures = new Failures({
       collections: this.#collections,
       replicas: this.#replicas,
       timers: options.timers,
       nowMs: () => options.clock.nowMs(),
+      elsewhere: options.failureElsewhere ?? (() => undefined),
       rebuild: (r, ids) => this.#rebuild(r, ids),
     });
     this.#reads = new Reads({
@@ -81,6 +84,13 @@ export class ComputeInstance {
       maxResultSize: options.tunables.maxResultSize,
       create: (dataflow, replicaId) => this.createDataflow(dataflow, replicaId),
       drop: (id) => this.drop([id]),
+    });
+    this.#readers = new Readers({
+      collections: this.#collections,
+      failures: this.#failures,
+      reads: this.#reads,
+      subscribes: this.#subscribes,
+      onFailure: options.onFailure,
     });
     this.#compaction = new Compaction({
       collections: this.#collections,
@@ -204,6 +214,8 @@ export class ComputeInstance {
     this.#failures.forgetReplica(id);
     this.#reads.leave(id, error);
     this.#subscribes.replicaGone(id, error, forEver && this.#replicas.size === 0);
+    // It may have been the last one where something went on.
+    this.#readers.tell();
   }
 
   /** The history holds what a replica told: it may forget it. */
@@ -257,22 +269,19 @@ export class ComputeInstance {
   #failed(replica: Replica, id: GlobalId, e: { readonly code: string; readonly message: string }): void {
     const c = this.#collections.get(id);
     if (c === undefined) return;
-    if (this.#scheduler.readsDropped(c)) return this.#fail(c, inputDropped());
+    if (this.#scheduler.readsDropped(c)) return this.#readers.inputDropped(c);
     // A sealed output is complete whatever becomes of its dataflow; and another worker may have said it.
     if (this.#compaction.isSealed(c) || replica.failures.has(id)) return;
     const error = sqlErrorOf({ code: e.code, message: e.message });
     const down = new Set(this.#failures.add(replica, id, error));
     this.#reads.leave(replica.id, () => error, down);
-    this.#tellReaders();
+    this.#readers.tell();
     this.#o.onFailed?.(id, e, replica.id);
   }
 
-  /** Queries that would wait for ever. What is maintained waits: it goes on when that which it reads does. */
-  #tellReaders(): void {
-    for (const [c, failure] of this.#failures.all()) {
-      if (c.transient) this.#fail(c, failure);
-      else this.#reads.endTarget(c.id, () => failure);
-    }
+  /** Something may have failed on another cluster. */
+  tellReaders(): void {
+    this.#readers.tellOwn();
   }
 
   /** Another episode on a replica: dropped in the reverse order of their creation, then created again. */
@@ -287,31 +296,13 @@ export class ComputeInstance {
   }
 
   /** Why readers of it would wait for ever. */
-  failure(id: GlobalId): SqlError | undefined {
-    return this.#failures.of(id);
+  failure(id: GlobalId, known?: KnownFailures): SqlError | undefined {
+    return this.#failures.of(id, known);
   }
 
   /** How its last episode on a replica ended, as long as no later one is hydrated. */
   episodeFailure(replicaId: ReplicaId, id: GlobalId): EpisodeFailure | undefined {
     return this.#failures.onReplica(replicaId, id);
-  }
-
-  /**
-   * A view of another cluster, read here from its shard, will not go on: queries that wait for it are told. What is
-   * maintained waits, for the view may come back with its replica.
-   */
-  inputFailed(id: GlobalId, failure: SqlError): void {
-    for (const c of this.#collections.values()) if (c.transient && c.imports.has(id)) this.#fail(c, failure);
-    this.#reads.endTarget(id, () => failure);
-  }
-
-  /** With everything that is built over it: it would wait for ever. */
-  #fail(c: Collection, failure: SqlError): void {
-    if (c.failure !== undefined) return;
-    c.failure = failure;
-    this.#subscribes.fail(c.id, failure);
-    this.#reads.endTarget(c.outputId, () => failure);
-    for (const d of this.#collections.values()) if (d.imports.has(c.outputId)) this.#fail(d, failure);
   }
 
   // ---- Collections
@@ -391,7 +382,7 @@ export class ComputeInstance {
     if (internal)
       for (const id of exportIds(dataflow))
         this.#send({ kind: 'schedule', id, waitedOn: 'inputs_available' });
-    this.#tellReaders();
+    for (const id of exportIds(dataflow)) this.#readers.created(id);
     this.#scheduler.step();
   }
 
@@ -473,9 +464,16 @@ export class ComputeInstance {
 
   /** Builds a dataflow with one COPY on a replica; the number of rows, once they are written. */
   async copyTo(dataflow: DataflowDescription, replicaId: ReplicaId): Promise<number> {
+    if (!this.#replicas.has(replicaId)) throw noReplica(replicaId);
     const [id] = exportIds(dataflow) as [GlobalId];
-    this.createDataflow(dataflow, replicaId);
-    return this.#reads.copies.start(id, replicaId).finally(() => this.drop([id]));
+    try {
+      this.createDataflow(dataflow, replicaId);
+      const failure = this.failure(id);
+      if (failure !== undefined) throw failure;
+      return await this.#reads.copies.start(id, replicaId);
+    } finally {
+      this.drop([id]);
+    }
   }
 
   // ---- End
@@ -495,5 +493,3 @@ export class ComputeInstance {
     for (const c of this.#collections.values()) for (const h of c.imports.values()) h.release();
   }
 }
-
-const inputDropped = (): SqlError => new GoneError('a relation that it reads');

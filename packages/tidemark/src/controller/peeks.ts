@@ -20,13 +20,16 @@ interface PeekReplica {
 }
 
 export interface RunningPeek {
+  /** Under a uuid of its own on each replica that it was moved to: what the earlier ones still say is nobody's. */
   readonly command: PeekCommand;
   readonly replicaId: ReplicaId;
   /** Whether another replica may answer it. */
   readonly movable: boolean;
+  readonly answer: Promise<Batch>;
 }
 
 interface PendingPeek extends RunningPeek {
+  command: PeekCommand;
   replicaId: ReplicaId;
   readonly workersLeft: Set<number>;
   readonly parts: Batch[];
@@ -36,25 +39,28 @@ interface PendingPeek extends RunningPeek {
 }
 
 export class Peeks {
+  /** By the uuid under which it runs now. */
   readonly #pending = new Map<string, PendingPeek>();
 
   get size(): number {
     return this.#pending.size;
   }
 
-  start(command: PeekCommand, replica: PeekReplica, movable: boolean): Promise<Batch> {
+  start(command: PeekCommand, replica: PeekReplica, movable: boolean): RunningPeek {
     const { promise, resolve, reject } = Promise.withResolvers<Batch>();
-    this.#pending.set(command.uuid, {
+    const peek: PendingPeek = {
       command,
       replicaId: replica.id,
       movable,
+      answer: promise,
       workersLeft: workersOf(replica),
       parts: [],
       error: undefined,
       resolve,
       reject,
-    });
-    return promise;
+    };
+    this.#pending.set(command.uuid, peek);
+    return peek;
   }
 
   /** True when this response was the last one: the peek is over. */
@@ -85,9 +91,12 @@ export class Peeks {
   }
 
   /** Begins anew on another replica; what the first one said is forgotten. */
-  move(uuid: string, replica: PeekReplica): void {
-    const peek = this.#pending.get(uuid);
-    assert(peek !== undefined, `peek ${uuid} is under way`);
+  move({ command }: RunningPeek, replica: PeekReplica, uuid: string): void {
+    const peek = this.#pending.get(command.uuid);
+    assert(peek !== undefined, `peek ${command.uuid} is under way`);
+    this.#pending.delete(command.uuid);
+    this.#pending.set(uuid, peek);
+    peek.command = { ...command, uuid };
     peek.replicaId = replica.id;
     peek.workersLeft.clear();
     for (const w of workersOf(replica)) peek.workersLeft.add(w);
@@ -99,18 +108,11 @@ export class Peeks {
     return [...this.#pending.values()].filter(which);
   }
 
-  fail(uuid: string, error: Error): void {
+  fail({ command: { uuid } }: RunningPeek, error: Error): void {
     const peek = this.#pending.get(uuid);
     if (peek === undefined) return;
     this.#pending.delete(uuid);
     peek.reject(error);
-  }
-
-  /** Ends every peek that the filter names; gives their uuids. */
-  failAll(which: (p: RunningPeek) => boolean, error: () => Error): string[] {
-    const uuids = this.matching(which).map((p) => p.command.uuid);
-    for (const uuid of uuids) this.fail(uuid, error());
-    return uuids;
   }
 }
 

@@ -51,18 +51,16 @@ export class Reads {
     if (failure !== undefined) throw failure;
     const replica = replicaId === undefined ? this.#nearest(command) : this.#o.replicas.get(replicaId);
     if (replica === undefined) throw noReplica(replicaId);
-    const failedHere = replica.failures.get(command.target.id);
+    // Of a shard any replica can give what is there.
+    const failedHere = command.target.kind === 'index' ? replica.failures.get(command.target.id) : undefined;
     if (failedHere !== undefined) throw failedHere;
     const hold = this.#o.hold(command);
-    const rows = this.#peeks.start(command, replica, replicaId === undefined);
-    const onAbort = () => {
-      this.#peeks.fail(command.uuid, canceled());
-      this.#cancel(command.uuid);
-    };
+    const peek = this.#peeks.start(command, replica, replicaId === undefined);
+    const onAbort = () => this.#end(peek, canceled());
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
       replica.send(command);
-      return await rows;
+      return await peek.answer;
     } finally {
       signal?.removeEventListener('abort', onAbort);
       hold.release();
@@ -95,28 +93,41 @@ export class Reads {
   /** What is read went, or will not go on anywhere. */
   endTarget(id: GlobalId, error: () => SqlError): void {
     this.copies.fail(id, error());
-    for (const uuid of this.#peeks.failAll((p) => p.command.target.id === id, error)) this.#cancel(uuid);
+    for (const p of this.#peeks.matching((q) => q.command.target.id === id)) this.#end(p, error());
   }
 
-  /** A replica is gone, or `targets` on it: reads that may move begin anew elsewhere, the others end. */
+  /** Ends each peek whose target has failed. */
+  endFailed(failure: (target: GlobalId) => SqlError | undefined): void {
+    for (const p of this.#peeks.matching(() => true)) {
+      const error = failure(p.command.target.id);
+      if (error !== undefined) this.#end(p, error);
+    }
+  }
+
+  /** A replica is gone, or the indexes `targets` on it: reads that may move begin anew elsewhere, the others end. */
   leave(replicaId: ReplicaId, error: () => SqlError, targets?: ReadonlySet<GlobalId>): void {
     this.copies.leave(replicaId, error, targets);
     const leaves = (p: RunningPeek): boolean =>
-      p.replicaId === replicaId && (targets === undefined || targets.has(p.command.target.id));
-    for (const { command, movable } of this.#peeks.matching(leaves)) {
-      const { uuid } = command;
-      const other = movable ? this.#nearest(command) : undefined;
-      this.#o.replicas.get(replicaId)?.send({ kind: 'cancelPeek', uuid });
-      if (other === undefined) this.#peeks.fail(uuid, error());
+      p.replicaId === replicaId &&
+      (targets === undefined || (p.command.target.kind === 'index' && targets.has(p.command.target.id)));
+    for (const peek of this.#peeks.matching(leaves)) {
+      const other = peek.movable ? this.#nearest(peek.command) : undefined;
+      if (other === undefined) this.#end(peek, error());
       else {
-        this.#peeks.move(uuid, other);
-        other.send(command);
+        this.#cancel(peek);
+        this.#peeks.move(peek, other, this.#o.uuid());
+        other.send(peek.command);
       }
     }
   }
 
-  #cancel(uuid: string): void {
-    for (const r of this.#o.replicas.values()) r.send({ kind: 'cancelPeek', uuid });
+  #end(peek: RunningPeek, error: Error): void {
+    this.#peeks.fail(peek, error);
+    this.#cancel(peek);
+  }
+
+  #cancel({ replicaId, command: { uuid } }: RunningPeek): void {
+    this.#o.replicas.get(replicaId)?.send({ kind: 'cancelPeek', uuid });
   }
 }
 

@@ -136,7 +136,7 @@ for (const [name, lose] of [
     lose(f);
     assert.deepEqual(started(f.r2), ['peek i1 at 30']);
     answer(f.r1, 'p2', 7);
-    answer(f.r2, 'p2', 0);
+    answer(f.r2, 'p3', 0);
     assert.equal((await read).length, 0, 'what the first one says now is not the answer');
     assert.equal(f.instance.live.peeks, 0);
   });
