@@ -5,6 +5,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
+import type { GlobalId } from '../packages/tidemark/src/base/ids.ts';
+import { frontierOwner } from '../packages/tidemark/src/compute/frontier-owner.ts';
 import type { TestEnvironment, TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
 import { openWatched, type Watched } from './support/watched.ts';
 
@@ -106,6 +108,36 @@ for (const [what, part] of Object.entries(PARTINGS)) {
     await w.finish();
   });
 }
+
+test('a permission that is lost with the connection is told of after all that the object had reached, and once', async () => {
+  const replacement: GlobalId = 'u3';
+  const owner = frontierOwner(replacement, 2);
+  const heard = new Map<number, string[]>();
+  const w = await openWatched({
+    seed: SEED,
+    workers: 2,
+    outlive: true,
+    onCommand: (c) => (c.kind === 'allowWrites' ? null : c),
+    onHeard: (from, r) => {
+      if (r.kind !== 'lifecycle' || r.id !== replacement || r.worker !== owner) return;
+      heard.set(from.connection, [...(heard.get(from.connection) ?? []), r.stage]);
+    },
+  });
+  const { t } = w;
+  await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+  await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
+  await t.exec('CREATE REPLACEMENT MATERIALIZED VIEW n FOR v AS SELECT a + 1 AS a FROM t');
+  assert.equal(t.id('n'), replacement);
+  await t.advance(1000);
+  await t.exec('ALTER MATERIALIZED VIEW v APPLY REPLACEMENT n');
+  t.cut();
+  await t.connected();
+  await t.advance(2500);
+  const blocked = ['installed', 'started', 'hydrated', 'write_blocked'];
+  assert.deepEqual([...heard.values()], [blocked, [...blocked, 'write_unblocked', 'written']]);
+  assert.deepEqual(await t.query('SELECT a FROM v'), [{ a: 2 }]);
+  await w.finish();
+});
 
 test('what is dropped while the replica is away goes there first of all, with its rows', async () => {
   const w = await populated();

@@ -246,8 +246,9 @@ export class ComputeWorker {
   #retain(dataflow: DataflowInstance, requested: DataflowDescription): void {
     for (const c of dataflow.live) {
       this.#allowCompaction(c.id, requested.asOf);
-      if (requested.mayWrite && !dataflow.mayWrite) c.allowWrites();
       c.repeat(requested.asOf);
+      // A stage of now, and so after those that are repeated: the controller may hear of this life for the first time.
+      if (requested.mayWrite && !dataflow.mayWrite) c.allowWrites();
       const { failure } = dataflow;
       if (failure !== null) this.#send({ kind: 'failed', worker: this.#o.index, id: c.id, ...failure });
     }

@@ -110,7 +110,7 @@ export class ToldLives {
       const { replicaId, workers, life: incarnation } = from;
       const stages = Array.from({ length: workers }, () => new Map<LifecycleStage, LifecycleResponse>());
       const { isKnown, nowMs } = this.#o;
-      const told = { isKnown: isKnown(r.id), toldAtMs: nowMs() };
+      const first = { isKnown: isKnown(r.id), toldAtMs: nowMs() };
       life = {
         id: r.id,
         replicaId,
@@ -119,16 +119,22 @@ export class ToldLives {
         asOf: r.asOf,
         stages,
         closedOn: new Set(),
-        ...told,
+        ...first,
       };
       this.#lives.set(k, life);
     }
-    const what = `${k}: ${r.stage} of worker ${r.worker}`;
+    const told = (stage: LifecycleStage): string => `${k}: ${stage} of worker ${r.worker}`;
+    const what = told(r.stage);
     this.#require(r.asOf === life.asOf, `${what} is as of ${r.asOf}, its life of ${life.asOf}`);
     this.#require(!life.closedOn.has(r.worker), `${what} comes after the life was closed there`);
     const toldOn = this.#toldOn.get(what);
     this.#toldOn.set(what, from.connection);
     const own = life.stages[r.worker]!;
+    const predecessor = PREDECESSOR[r.stage];
+    this.#require(
+      predecessor === null || this.#toldOn.get(told(predecessor)) === from.connection,
+      `${what} is told over a connection that has not told ${predecessor}`,
+    );
     const before = own.get(r.stage);
     if (before !== undefined) {
       // After a reconnect a replica repeats what lives, and says the same.
@@ -150,8 +156,6 @@ export class ToldLives {
       reasons.length === 0 ? r.reason === null : reasons.includes(String(r.reason)),
       `${what} has reason ${r.reason}`,
     );
-    const predecessor = PREDECESSOR[r.stage];
-    this.#require(predecessor === null || own.has(predecessor), `${what} is told without ${predecessor}`);
     for (const [stage, earlier] of own) {
       this.#require(earlier.occurredAt <= r.occurredAt, `${what} is earlier than ${stage}`);
       this.#require(
