@@ -12,8 +12,12 @@ const EPISODES = `SELECT o.object_id, h.status, h.ended_at IS NULL, h.installed_
 /** A step of the wait for something that comes by itself. */
 const STEP_MS = 50;
 
-async function serve(dataDir: string): Promise<{ readonly server: ServerProcess; readonly client: Client }> {
+async function serve(
+  dataDir: string,
+  running: ServerProcess[],
+): Promise<{ readonly server: ServerProcess; readonly client: Client }> {
   const server = new ServerProcess(dataDir);
+  running.push(server);
   const port = await server.ready();
   assert.notEqual(port, null, server.log);
   return { server, client: await new Client(port!).connected() };
@@ -34,8 +38,9 @@ async function until(
 
 test('kill -9, and the rows of last night are there; what was under way is lost, what was done stays done', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'tidemark-history-'));
+  const running: ServerProcess[] = [];
   try {
-    const first = await serve(dataDir);
+    const first = await serve(dataDir, running);
     const { client } = first;
     await client.query('CREATE TABLE t (a int)');
     await client.query('INSERT INTO t SELECT generate_series(1, 1000)');
@@ -61,7 +66,7 @@ test('kill -9, and the rows of last night are there; what was under way is lost,
     await until(client, late, ([row]) => row?.[0] === 'hydrating');
     await first.server.kill();
 
-    const second = await serve(dataDir);
+    const second = await serve(dataDir, running);
     const after = await until(second.client, EPISODES, (rows) => rows.length >= 2);
     assert.deepEqual(after.slice(0, 2), before, 'bit-identical');
     const again = await until(second.client, `${late} ORDER BY installed_at`, (rows) => rows.length === 2);
@@ -69,7 +74,8 @@ test('kill -9, and the rows of last night are there; what was under way is lost,
     const replicas = await second.client.query(
       'SELECT status FROM mz_internal.mz_replica_hydration_history ORDER BY started_at',
     );
-    assert.deepEqual(replicas.rows.slice(0, 3), [['hydrated'], ['hydrated'], ['hydrated']]);
+    // How many there were before depends on whether the replica was connected before there was anything to maintain.
+    assert.match(replicas.rows.flat().join(' '), /^(hydrated )+lost hydrating$/);
     const statuses = await second.client.query(
       "SELECT count(*), count(DISTINCT incarnation) FROM mz_internal.mz_cluster_replica_status_history WHERE replica_id = 'u1' AND status = 'online'",
     );
@@ -78,6 +84,7 @@ test('kill -9, and the rows of last night are there; what was under way is lost,
     assert.deepEqual(second.server.faults, []);
     await second.server.stop();
   } finally {
+    for (const server of running) await server.kill();
     await rm(dataDir, { recursive: true, force: true });
   }
 });
