@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import type { GlobalId } from '../packages/tidemark/src/base/ids.ts';
+import { userId } from '../packages/tidemark/src/base/ids.ts';
 import { frontierOwner } from '../packages/tidemark/src/compute/frontier-owner.ts';
 import type { TestEnvironment, TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
 import { openWatched, type Watched } from './support/watched.ts';
@@ -110,7 +110,7 @@ for (const [what, part] of Object.entries(PARTINGS)) {
 }
 
 test('a permission that is lost with the connection is told of after all that the object had reached, and once', async () => {
-  const replacement: GlobalId = 'u3';
+  const replacement = userId(3);
   const owner = frontierOwner(replacement, 2);
   const heard = new Map<number, string[]>();
   const w = await openWatched({
