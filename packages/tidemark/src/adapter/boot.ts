@@ -55,6 +55,8 @@ async function followShards(env: Environment): Promise<void> {
 async function openShards(env: Environment): Promise<void> {
   const { durable } = env.options.stores;
   const join: { shard: Shard; store: 'durable' }[] = [];
+  const sources: ItemEntity[] = [];
+  const claims: (() => Promise<void>)[] = [];
   for (const { entity, item } of env.catalog.loadedItems()) {
     if (entity?.shard === undefined) continue;
     const shard = await durable.open(entity.shard);
@@ -64,16 +66,19 @@ async function openShards(env: Environment): Promise<void> {
     }
     await env.collections.add(entity.id, shard, durable.stores.watch);
     if (item.kind === 'materialized-view') {
-      // Where a replacement, or a promotion, was cut short between the catalog and the shard: its sink would be refused for ever.
-      await env.handOver(shard, env.catalog.exportOf(entity.id));
+      claims.push(() => env.handOver(shard, env.catalog.exportOf(entity.id)));
       continue;
     }
-    await env.takeOver(shard);
-    if (item.kind === 'source' && shard.upper === 0) loadSource.again(env, entity);
-    else {
-      join.push({ shard, store: 'durable' });
-      if (item.kind === 'source') loadSource.loaded(env, entity, shard.info().rows, shard.info().bytes);
-    }
+    claims.push(() => env.takeOver(shard));
+    if (item.kind === 'source') sources.push(entity);
+    else join.push({ shard, store: 'durable' });
+  }
+  // Asked for in one turn, they share a transaction.
+  await Promise.all(claims.map((claim) => claim()));
+  for (const e of sources) {
+    loadSource.resume(env, e);
+    const shard = env.collections.shard(e.id);
+    if (shard.upper > 0) join.push({ shard, store: 'durable' });
   }
   if (join.length > 0) await env.group.write({ join });
   await sweepShards(env);

@@ -208,12 +208,15 @@ export class Environment {
     if (refused !== null) throw this.leadership.fenced(`shard ${shard.shardId} belongs to a later process`);
   }
 
-  /** Makes an export the one that writes a view's shard. */
+  /**
+   * Makes an export of this generation the one that writes a view's shard: before it may write, and at each start, because a promotion
+   * or a replacement may have been cut short between the catalog and the shard, whose sink would then be refused for ever.
+   */
   async handOver(shard: Shard, exportId: GlobalId): Promise<void> {
     const { generation } = this.options;
     const refused = await shard.takeOver({ generation, exportId }, { replacement: true });
     if (refused !== null)
-      this.options.onFenced(new Error(`shard ${shard.shardId} belongs to a later generation`));
+      throw this.leadership.fenced(`shard ${shard.shardId} belongs to a later generation`);
   }
 
   async #openBuiltinTables(): Promise<void> {

@@ -169,11 +169,7 @@ async function fence(env: Environment, accepted: () => void): Promise<void> {
   env.follower = null;
   await env.catalogHistory.lead(catalogShard);
   await env.history.lead();
-  for (const e of sources) {
-    const shard = collections.shard(e.id);
-    if (loading.has(e.shard)) loadSource.again(env, e);
-    else loadSource.loaded(env, e, shard.info().rows, shard.info().bytes);
-  }
+  for (const e of sources) loadSource.resume(env, e);
   await permitSinks(env);
   await adoptReplicas(env);
   env.options.standby!.onLeading?.();
@@ -187,17 +183,10 @@ async function permitSinks(env: Environment): Promise<void> {
       leadership.heldBack.delete(id);
       const output = env.catalog.objectOf(id);
       if (!collections.has(output)) return;
-      const fence = { generation: env.options.generation, exportId: id };
-      // Another export's, where a replacement was cut short between the catalog and the shard.
-      const refused = await collections
-        .shard(output)
-        .takeOver(fence, { replacement: true })
-        .catch((error: unknown) => {
-          // Dropped meanwhile.
-          if (collections.has(output)) throw error;
-          return null;
-        });
-      if (refused !== null) throw leadership.fenced(`the output of ${id} belongs to a later generation`);
+      await env.handOver(collections.shard(output), id).catch((error: unknown) => {
+        // Dropped meanwhile.
+        if (collections.has(output)) throw error;
+      });
       env.clusters.instances.get(clusterId)?.allowWrites(id);
     }),
   );

@@ -88,8 +88,17 @@ export const loadSource = {
     );
   },
 
-  /** The load was cut short: it begins anew, what was staged is collected as garbage. */
-  again(env: Environment, entity: ItemEntity): void {
+  /**
+   * Of a process that has just begun to write. A source that is loaded is told to be; a load that was cut short begins anew, what was
+   * staged is collected as garbage.
+   */
+  resume(env: Environment, entity: ItemEntity): void {
+    const { rows, bytes, upper } = env.collections.shard(entity.id).info();
+    if (upper > 0) {
+      status(env, entity, 'running', null);
+      statistics(env, entity.id, { rowsRead: rows, bytesRead: bytes }, rows, true);
+      return;
+    }
     const again = async (): Promise<void> => {
       const origin = loadSource.originOf(env, entity);
       const described = await env.options.files.describe(origin);
@@ -125,12 +134,6 @@ export const loadSource = {
 
   stopAll(env: Environment): void {
     for (const abort of loadsOf(env).values()) abort.abort();
-  },
-
-  /** It was loaded by an earlier start. */
-  loaded(env: Environment, entity: ItemEntity, rows: number, bytes: number): void {
-    status(env, entity, 'running', null);
-    statistics(env, entity.id, { rowsRead: rows, bytesRead: bytes }, rows, true);
   },
 };
 

@@ -11,7 +11,6 @@
  * up, replicas crash. `assertNothingLeft` compares what lives with what lived when the environment was new.
  */
 import { startEnvironment } from '../adapter/boot.ts';
-import { DURABLE_BUILTIN_SHARDS } from '../adapter/builtin-tables.ts';
 import type { Environment } from '../adapter/environment.ts';
 import { type LeaderStatus, leaderStatus, promote } from '../adapter/promotion.ts';
 import { Session } from '../adapter/session.ts';
@@ -19,7 +18,6 @@ import { AssertionError, assert } from '../base/assert.ts';
 import { silentLogger, type Timers } from '../base/clock.ts';
 import { type SqlError, unsupported } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
-import { CATALOG_SHARD } from '../catalog/durable-catalog.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { InProcessReplica } from '../host/in-process-replica.ts';
 import type { StoreSet } from '../host/shard-access.ts';
@@ -35,6 +33,7 @@ import { Door, SharedData } from './shared-data.ts';
 import { runStatements, type Started, type TestRow } from './statements.ts';
 import { type CrashPoint, isReached, type TestOptions } from './test-options.ts';
 import type { VirtualTime } from './virtual-time.ts';
+import { living, orphans } from './what-lives.ts';
 
 export type { Started, TestRow } from './statements.ts';
 
@@ -98,13 +97,12 @@ export class TestEnvironment {
     const data = this.#data;
     const generation = data.generation + (this.#standsBy ? 1 : 0);
     this.#timers = new ProcessTimers(time);
-    const common = { clock: time, timers: this.#timers, random, logger, processTag: `test-${generation}` };
-    const { blob, consensus } = this.#door;
-    const pins = this.#pins;
+    const door = this.#door;
+    const process = { timers: this.#timers, logger, processTag: `test-${generation}` };
+    const memory = { blob: new MemoryBlob(), consensus: new MemoryConsensus() };
     const stores: StoreSet = {
-      // Every part a blob of its own, so that its reading can be held up.
-      durable: new Shards({ ...common, blob, consensus, watch: data.watch, inlineMaxBytes: 0, pins }),
-      memory: new Shards({ ...common, blob: new MemoryBlob(), consensus: new MemoryConsensus() }),
+      durable: data.shards(door, { ...process, pins: this.#pins }),
+      memory: new Shards({ ...process, ...memory, clock: time, random }),
     };
     if (this.#o.outlive === true) knowOfReplicasElsewhere(stores.durable, this.#pins);
     this.#stores = stores;
@@ -128,14 +126,14 @@ export class TestEnvironment {
         onFenced: (error) => {
           this.fenced = error;
         },
-        ...(this.#standsBy && { standby: { claim: () => data.claim(generation) } }),
+        ...(this.#standsBy && { standby: { claim: () => door.claim(generation) } }),
       }),
     );
     data.open++;
     this.#session = this.session();
     await this.settle(this.env.group.write({}));
     await this.run();
-    if (generation === 1 && data.starts === 1) this.#baseline = JSON.stringify(this.#living());
+    if (generation === 1 && data.starts === 1) this.#baseline = this.#living();
   }
 
   /** Another process over the same data, which stands by. */
@@ -157,6 +155,18 @@ export class TestEnvironment {
   async promote(options: { readonly force?: boolean } = {}): Promise<void> {
     await this.settle(promote(this.env, options));
     this.#standsBy = false;
+  }
+
+  /**
+   * Promotes by force, and lets this process get no further than so many of the promotion's writes to consensus: `kill` comes next. False
+   * if it is the leader before that.
+   */
+  async promoteUntil(writes: number): Promise<boolean> {
+    const shut = this.#door.shutAfter(writes).then(() => true);
+    const led = promote(this.env, { force: true }).then(() => false);
+    const cut = await this.settle(Promise.race([shut, led]));
+    await this.run();
+    return cut;
   }
 
   /** The statements run here between the last look that a promotion takes at this leader and its first act. */
@@ -182,9 +192,9 @@ export class TestEnvironment {
 
   /**
    * The environment dies as by kill -9 and another one starts over the same data. Its own workers die with it; replicas that outlive it
-   * find their connection cut.
+   * find their connection cut. One that stands by is started to do so again, or to lead.
    */
-  async kill(): Promise<void> {
+  async kill(next: 'stands by' | 'leads' = this.#standsBy ? 'stands by' : 'leads'): Promise<void> {
     this.#timers.kill();
     this.#door.shut();
     for (const [id, { replica }] of this.#replicas) if (!this.#outlives(id)) await replica.close();
@@ -192,6 +202,8 @@ export class TestEnvironment {
     this.#timers.kill();
     this.#door = new Door(this.#data);
     this.#data.open--;
+    this.#standsBy = next === 'stands by';
+    this.fenced = null;
     await this.open();
   }
 
@@ -211,13 +223,10 @@ export class TestEnvironment {
 
   /** Of another process: the same data, and whatever environment is connected serves the shards in its memory. */
   #storesElsewhere(): StoreSet {
-    const { time, random } = this;
-    const { blob, consensus, watch } = this.#data;
-    const pins = this.#pins;
     const logger = this.#o.logger ?? silentLogger;
-    const common = { clock: time, timers: time, random, logger, processTag: 'elsewhere' };
+    const process = { timers: this.time, logger, processTag: 'elsewhere', pins: this.#pins };
     const memory = (): Shards => this.#stores.memory;
-    const durable = new Shards({ ...common, blob, consensus, watch, inlineMaxBytes: 0, pins });
+    const durable = this.#data.shards(this.#data, process);
     this.#shardsElsewhere.push(durable);
     return {
       durable,
@@ -456,22 +465,13 @@ export class TestEnvironment {
 
   // ---- What is left
 
-  #living(): unknown {
-    return {
-      instances: [...this.env.clusters.instances].map(([id, i]) => [id, i.live]),
-      holds: this.env.collections.holds,
-      replicas: [...this.env.catalog.clusters()].flatMap((c) =>
-        c.replicas.map((r) => [c.name, r.name, this.#replicas.get(r.id)!.replica.debugCounts()]),
-      ),
-    };
+  #living(): string {
+    return living(this.env, (id) => this.#replicas.get(id)!.replica.debugCounts());
   }
 
   /** Shards that have parts and that no object has. */
-  async orphans(): Promise<readonly string[]> {
-    const known = new Set<string | undefined>([CATALOG_SHARD, ...DURABLE_BUILTIN_SHARDS]);
-    for (const e of this.env.catalog.all('item')) known.add(e.shard);
-    const keys = await this.#data.blob.list('');
-    return [...new Set(keys.map((key) => key.split('/')[0]!))].filter((shard) => !known.has(shard));
+  orphans(): Promise<readonly string[]> {
+    return orphans(this.env, this.#data.blob);
   }
 
   /** After everything that users created was dropped, what lives is what lived at the start. */
@@ -479,7 +479,7 @@ export class TestEnvironment {
     await this.advance(afterMs);
     const orphans = await this.orphans();
     assert(orphans.length === 0, `parts of dropped shards are gone (seed ${this.seed}): ${orphans.join()}`);
-    const now = JSON.stringify(this.#living());
+    const now = this.#living();
     const both = `\n  now   ${now}\n  first ${this.#baseline}`;
     assert(now === this.#baseline, `nothing is left (seed ${this.seed}):${both}`);
   }
