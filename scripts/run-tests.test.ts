@@ -45,7 +45,7 @@ test('a suite counts by its tests, and a skipped test is told', async () => {
   assert.deepEqual(counts, { passed: 1, failed: 1, skipped: 1 });
 });
 
-const MISBEHAVING: readonly (readonly [what: string, text: string, told: RegExp])[] = [
+const MISBEHAVING: readonly (readonly [what: string, text: string, told: RegExp, limitMs?: number])[] = [
   ['holds no test', 'export const x = 1;\n', /ended with 0 and no result: it holds no test/],
   ['ends within a test', file('process.exit(3);'), /ended with 3 and no result/],
   [
@@ -56,12 +56,19 @@ const MISBEHAVING: readonly (readonly [what: string, text: string, told: RegExp]
   [
     'waits for ever',
     file('await new Promise(() => setInterval(() => {}, 1000));'),
-    /did not end within 5 s, in: planted/,
+    /did not end within 5000 ms, in: planted/,
+    5_000,
+  ],
+  [
+    'is kept by what a failed test left',
+    `setInterval(() => {}, 1000);\n${file('')}`,
+    /did not end within 10000 ms after its tests/,
   ],
   [
     'loops for ever',
     `function spin() {\n  for (;;);\n}\n${file('spin();')}`,
     /did not end[\s\S]*at spin \(.*a\.test\.ts:2:/,
+    5_000,
   ],
   [
     'leaves a process behind',
@@ -70,9 +77,9 @@ const MISBEHAVING: readonly (readonly [what: string, text: string, told: RegExp]
   ],
 ];
 
-for (const [what, text, told] of MISBEHAVING)
+for (const [what, text, told, limitMs = 60_000] of MISBEHAVING)
   test(`a file that ${what} fails, and the run ends`, async () => {
-    const { counts, output } = await run({ 'test/a.test.ts': text, 'test/b.test.ts': file('') }, 5_000);
+    const { counts, output } = await run({ 'test/a.test.ts': text, 'test/b.test.ts': file('') }, limitMs);
     assert.equal(counts.failed, 1, output);
     assert.match(output, told);
   });

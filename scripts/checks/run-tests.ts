@@ -25,6 +25,8 @@ export const ALL_TESTS: readonly string[] = [
 
 /** The slowest file needs about a tenth of it on two busy cores. */
 const FILE_LIMIT_MS = 300_000;
+/** How long a file's process may go on after its tests: a failed test may leave a server that keeps it. */
+const AFTER_MS = 10_000;
 /** What a process that was told to end may take to be gone once its file's process has ended. */
 const GRACE_MS = 2_000;
 const FLAGS = [
@@ -35,10 +37,9 @@ const FLAGS = [
 ];
 
 interface FileOutcome {
-  /** Null where the file ended without telling. */
-  readonly counts: Counts | null;
-  /** Lines to print; a failure that is no test's own makes `broken` say why. */
+  readonly counts: Counts;
   readonly lines: readonly string[];
+  /** How the file misbehaved, besides its tests. */
   readonly broken: readonly string[];
 }
 
@@ -69,9 +70,9 @@ export async function runTests(
   const sum = (of: (outcome: FileOutcome) => number): number =>
     outcomes.reduce((total, outcome) => total + of(outcome), 0);
   return {
-    passed: sum(({ counts }) => counts?.passed ?? 0),
-    failed: sum(({ counts, broken }) => (counts?.failed ?? 0) + broken.length),
-    skipped: sum(({ counts }) => counts?.skipped ?? 0),
+    passed: sum(({ counts }) => counts.passed),
+    failed: sum(({ counts, broken }) => counts.failed + broken.length),
+    skipped: sum(({ counts }) => counts.skipped),
   };
 }
 
@@ -91,45 +92,41 @@ async function runFile(
   alive.add(child);
   const lines: string[] = [];
   const broken: string[] = [];
+  const counts = { passed: 0, failed: 0, skipped: 0 };
   const running = new Set<string>();
-  let counts: Counts | null = null;
+  const { promise: late, resolve: isLate } = Promise.withResolvers<string>();
+  const limit = setTimeout(() => isLate(`${limitMs} ms, in: ${[...running].join(' > ')}`), limitMs);
+  let idle: NodeJS.Timeout | undefined;
   createInterface({ input: child.stdout }).on('line', (line) => {
     if (!line.startsWith(MARK)) return;
     const fact = JSON.parse(line.slice(MARK.length)) as Fact;
+    clearTimeout(idle);
     if (fact.kind === 'began') running.add(fact.name);
     else if (fact.kind === 'ended') running.delete(fact.name);
-    else if (fact.kind === 'counted') counts = fact;
-    else lines.push(fact.text);
+    else if (fact.kind === 'said') lines.push(fact.text);
+    else counts[fact.kind]++;
+    if (running.size === 0) idle = setTimeout(() => isLate(`${AFTER_MS} ms after its tests`), AFTER_MS);
   });
   const stderr = createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
   const closed = once(child, 'close');
-  const limit = new AbortController();
-  const ended = await Promise.race([
-    once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>,
-    sleep(limitMs, null, { signal: limit.signal }).catch(() => null),
-  ]);
-  limit.abort();
-  if (ended === null) {
+  const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  const overdue = await Promise.race([ended.then(() => null), late]);
+  clearTimeout(limit);
+  if (overdue !== null) {
     stderr.removeAllListeners('line');
-    const stack = await stackOf(child);
-    broken.push(`did not end within ${limitMs / 1000} s, in: ${[...running].join(' > ')}\n${stack}`);
+    broken.push(`did not end within ${overdue}\n${await stackOf(child)}`);
   } else if (!(await groupEnds(child))) broken.push('left a process behind');
   killGroup(child);
   await closed;
+  clearTimeout(idle);
   alive.delete(child);
-  return { counts, lines, broken: [...broken, ...verdict(ended, counts)] };
-}
-
-/** What is wrong with how a file ended, apart from its tests. */
-function verdict(
-  ended: readonly [number | null, NodeJS.Signals | null] | null,
-  counts: Counts | null,
-): string[] {
-  if (ended === null) return [];
-  const [code, signal] = ended;
-  if (counts === null)
-    return [`ended with ${signal ?? code} and no result: it holds no test, or ends within one`];
-  return code !== 0 && counts.failed === 0 ? [`ended with ${signal ?? code}`] : [];
+  const [code, signal] = await ended;
+  if (overdue === null) {
+    if (counts.passed + counts.failed + counts.skipped === 0)
+      broken.push(`ended with ${signal ?? code} and no result: it holds no test, or ends within one`);
+    else if (code !== 0 && counts.failed === 0) broken.push(`ended with ${signal ?? code}`);
+  }
+  return { counts, lines, broken };
 }
 
 async function groupEnds(child: ChildProcess): Promise<boolean> {
