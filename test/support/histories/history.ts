@@ -17,9 +17,6 @@ import { CheckedProcess, type ProcessOptions } from './process.ts';
 
 /** How long before a process died or was fenced what it was told may be gone with it. */
 const LOST_MS = 1500;
-/** Longest of the pauses before what failed is built again. */
-const RETRY_MS = 35_000;
-
 /** Most that a worker's clock is off, one way or the other. */
 const SKEW_MS = 400;
 /** An interval of the log is told of that much later at most. */
@@ -78,7 +75,6 @@ export class RandomHistory {
   readonly #holds: (() => void)[] = [];
   /** Names of what cannot be read, with the time from when on. */
   readonly #unread = new Map<string, number>();
-  #broke = false;
   #names = 0;
 
   constructor(seed: number) {
@@ -384,7 +380,6 @@ export class RandomHistory {
   }
 
   breakInput(): void {
-    this.#broke = true;
     this.hold(this.leader.t.breakReads(this.#relation()));
   }
 
@@ -469,7 +464,7 @@ export class RandomHistory {
     await this.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 1)');
     await this.#answers();
     await t.connected();
-    if (this.#broke) await t.advance(RETRY_MS);
+    // What failed is not done, and is built again after a pause of up to half a minute.
     await t.until(() => notDone(t) === 0, 'every object is done');
     await t.advance(1000);
     this.#check(true);

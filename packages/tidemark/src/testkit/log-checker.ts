@@ -17,6 +17,8 @@ import type { Datum, Row } from '../repr/types.ts';
 interface Update {
   readonly log: LogName;
   readonly row: Row;
+  /** The row as a key of a map. */
+  readonly key: string;
   readonly time: number;
   readonly diff: number;
 }
@@ -36,9 +38,16 @@ interface Side {
 
 const WRITES: readonly LifecycleStage[] = ['write_blocked', 'write_unblocked', 'written'];
 
-/** A row as a key of a map. */
-const rowKey = (row: Row): string =>
-  JSON.stringify(row, (_, v: unknown) => (typeof v === 'bigint' ? `${v}n` : v));
+/** A row as a key of a map, one for equal rows of a relation. Made by JSON it took half the time of all checks. */
+function rowKey(row: Row): string {
+  let key = '';
+  for (const d of row)
+    if (typeof d === 'string') key += `${d.length}:${d}|`;
+    else key += typeof d === 'object' ? `${JSON.stringify(d, bigints)}|` : `${d}|`;
+  return key;
+}
+
+const bigints = (_: string, v: unknown): unknown => (typeof v === 'bigint' ? `${v}n` : v);
 
 export class LogChecker {
   readonly #workers: number;
@@ -91,10 +100,9 @@ export class LogChecker {
     }
   }
 
-  #apply({ log, row, diff }: Update): void {
+  #apply({ log, row, key, diff }: Update): void {
     let rows = this.#counts.get(log);
     if (rows === undefined) this.#counts.set(log, (rows = new Map()));
-    const key = rowKey(row);
     const entry = rows.get(key) ?? { row, count: 0 };
     entry.count += diff;
     rows.set(key, entry);
@@ -115,9 +123,8 @@ export class LogChecker {
 
   /** No row is there less than never, and none twice but where that is the number. */
   #checkCounts(time: number, updates: readonly Update[]): void {
-    for (const { log, row } of updates) {
+    for (const { log, key } of updates) {
       const rows = this.#counts.get(log)!;
-      const key = rowKey(row);
       const count = rows.get(key)?.count;
       if (count === undefined) continue;
       const relation: LogRelation = LOG_RELATIONS[log];
@@ -261,10 +268,8 @@ function collect(exports: Map<string, Map<number, Side>>, log: (typeof OF_EXPORT
 
 function updatesOf(log: LogName, batch: Batch): readonly Update[] {
   const types = logDesc(log).columns.map((c) => c.type);
-  return Array.from({ length: batch.length }, (_, i) => ({
-    log,
-    row: types.map((t, k) => datumAt(t, batch.columns[k]!, i)),
-    time: timeAt(batch, i),
-    diff: diffAt(batch, i),
-  }));
+  return Array.from({ length: batch.length }, (_, i) => {
+    const row = types.map((t, k) => datumAt(t, batch.columns[k]!, i));
+    return { log, row, key: rowKey(row), time: timeAt(batch, i), diff: diffAt(batch, i) };
+  });
 }
