@@ -3,27 +3,21 @@
  * time whoever is concerned gets a clear error, nothing is half done, everything else goes on, and it heals.
  */
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import type { SqlError } from '../packages/tidemark/src/base/error.ts';
 import { openEnvironment } from '../packages/tidemark/src/host/open-environment.ts';
 import { Database } from '../packages/tidemark/src/server/database.ts';
+import { atEnd, temporaryDirectory } from './support/at-end.ts';
 import { sleep } from './support/crash/random.ts';
 import { ServerProcess } from './support/crash/server-process.ts';
 import { Disk } from './support/faulty-environment.ts';
 
 const values = async (db: Database, sql: string): Promise<unknown[][]> =>
   (await db.query(sql)).rows.map((r) => Object.values(r));
-
-async function temporary(t: TestContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'tidemark-faults-'));
-  t.after(() => rm(path, { recursive: true, force: true }));
-  return path;
-}
 
 /** Asks until the answer is the wanted one; what it was last is the failure. */
 async function eventually(f: () => Promise<unknown>, want: unknown): Promise<void> {
@@ -46,14 +40,14 @@ const MANY = "SELECT g, repeat('row ' || g::text, 9) FROM generate_series(1, 300
 test('no space for parts: a large insert is refused whole, a view waits and is written when there is space', async (t) => {
   const disk = new Disk();
   const db = new Database(await disk.open());
-  t.after(() => db.close());
+  atEnd(t, () => db.close());
   await db.exec('CREATE TABLE t (a int, b text); CREATE TABLE u (a int, b text)');
   await db.exec(`INSERT INTO t ${MANY}`);
   const before = (await disk.blob.list('')).length;
   disk.full = 'blobs';
   await assert.rejects(db.query(`INSERT INTO u ${MANY}`), (e: SqlError) => e.code === 'disk_full');
   await db.exec("INSERT INTO u VALUES (1, 'short')");
-  const file = join(await temporary(t), 'rows.csv');
+  const file = join(await temporaryDirectory(t), 'rows.csv');
   await writeFile(file, `${Array.from({ length: 3000 }, (_, i) => `${i},row ${i}`).join('\n')}\n`);
   await db.exec(`CREATE SOURCE s FROM FILE '${file}'`);
   const stalled = "SELECT status, error FROM mz_internal.mz_source_statuses WHERE name = 's'";
@@ -75,7 +69,7 @@ test('no space at all: writers and DDL are told, reads go on, nothing is half th
   const disk = new Disk();
   let opened = await disk.open();
   let db = new Database(opened);
-  t.after(() => db.close());
+  atEnd(t, () => db.close());
   await db.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
   await db.exec('CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t');
   assert.deepEqual(await values(db, 'SELECT s FROM v'), [[1n]]);
@@ -113,7 +107,7 @@ test('no space at all: writers and DDL are told, reads go on, nothing is half th
 test('the store carries a commit out and falls silent: the writer hears when it speaks again, once is once', async (t) => {
   const disk = new Disk();
   const db = new Database(await disk.open());
-  t.after(() => db.close());
+  atEnd(t, () => db.close());
   await db.exec('CREATE TABLE t (a int)');
   disk.deaf = true;
   const { refused } = disk;
@@ -137,10 +131,10 @@ test('the store carries a commit out and falls silent: the writer hears when it 
 // ---- A corrupt part
 
 test('a part whose bytes changed: its object says which, others work, the server starts', async (t) => {
-  const dataDir = await temporary(t);
+  const dataDir = await temporaryDirectory(t);
   const open = async () => new Database(await openEnvironment({ dataDir, workers: 'inline' }));
   let db = await open();
-  t.after(() => db.close());
+  atEnd(t, () => db.close());
   await db.exec('CREATE TABLE whole (a int, b text); CREATE TABLE broken (a int, b text)');
   await db.exec('CREATE INDEX i ON broken (a)');
   await db.exec('CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM broken');
@@ -175,7 +169,7 @@ test('a part whose bytes changed: its object says which, others work, the server
 test("a view's sink holds the shard that it reads back, so that compaction does not outrun it", async (t) => {
   const opened = await new Disk().open();
   const db = new Database(opened);
-  t.after(() => db.close());
+  atEnd(t, () => db.close());
   await db.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
   await db.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
   assert.deepEqual(await values(db, 'SELECT a FROM v'), [[1]]);
@@ -189,14 +183,14 @@ test("a view's sink holds the shard that it reads back, so that compaction does 
 // ---- A worker that dies
 
 test('a worker thread dies: the read under way ends with an error, the replica comes back hydrated', async (t) => {
-  const dataDir = await temporary(t);
+  const dataDir = await temporaryDirectory(t);
   const threads: Worker[] = [];
   const seen = (w: Worker) => threads.push(w);
   process.on('worker', seen);
-  t.after(() => process.off('worker', seen));
+  atEnd(t, () => process.off('worker', seen));
   const opened = await openEnvironment({ dataDir });
   const db = new Database(opened);
-  t.after(() => db.close());
+  atEnd(t, () => db.close());
   await db.exec('CREATE TABLE t (a int)');
   await db.exec('INSERT INTO t SELECT * FROM generate_series(1, 2000)');
   await db.exec("CREATE CLUSTER c SIZE '2'; SET cluster = c");
@@ -249,9 +243,9 @@ async function refusedStart(dataDir: string, more: readonly string[], want: RegE
 }
 
 test('a port in use, a directory that cannot be made, a newer format: one line, and an exit code', async (t) => {
-  const path = await temporary(t);
+  const path = await temporaryDirectory(t);
   const taken = createServer().listen(0, '127.0.0.1');
-  t.after(() => taken.close());
+  atEnd(t, () => taken.close());
   await new Promise((resolve) => taken.once('listening', resolve));
   const { port } = taken.address() as { port: number };
   await refusedStart(join(path, 'a'), ['--listen', `127.0.0.1:${port}`], /the port is in use/);

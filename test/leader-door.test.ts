@@ -1,8 +1,5 @@
 /** The doors of generations: HTTP, the wire and the library, over two servers on one directory, in one process. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { silentLogger } from '../packages/tidemark/src/base/clock.ts';
@@ -12,15 +9,10 @@ import {
   type ServerOptions,
   startServer,
 } from '../packages/tidemark/src/server/server.ts';
+import { atEnd, temporaryDirectory } from './support/at-end.ts';
 import { connection, errorOf, rowsOf } from './support/wire-database.ts';
 
 const HERE = { host: '127.0.0.1', port: 0 };
-
-async function directory(t: TestContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'tidemark-'));
-  t.after(() => rm(path, { recursive: true, force: true }));
-  return path;
-}
 
 async function server(
   t: TestContext,
@@ -32,7 +24,7 @@ async function server(
     onFenced: () => undefined,
     ...more,
   });
-  t.after(() => s.close());
+  atEnd(t, () => s.close());
   return s;
 }
 
@@ -40,7 +32,7 @@ async function client(t: TestContext, s: RunningServer): Promise<pg.Client> {
   const c = new pg.Client(connection(s.pg.port));
   c.on('error', () => undefined);
   await c.connect();
-  t.after(() => c.end());
+  atEnd(t, () => c.end());
   return c;
 }
 
@@ -66,7 +58,7 @@ async function caughtUp(s: RunningServer): Promise<void> {
 }
 
 test('status, a refused promotion, a promotion; clients and cursors before, between and after', async (t) => {
-  const dataDir = await directory(t);
+  const dataDir = await temporaryDirectory(t);
   const told = Promise.withResolvers<Error>();
   const leader = await server(t, dataDir, { onFenced: told.resolve });
   const before = await client(t, leader);
@@ -107,7 +99,7 @@ test('status, a refused promotion, a promotion; clients and cursors before, betw
 });
 
 test('a promotion takes the token where one is set, and always does off loopback', async (t) => {
-  const dataDir = await directory(t);
+  const dataDir = await temporaryDirectory(t);
   await server(t, dataDir);
   const candidate = await server(t, dataDir, { readOnly: true, token: 'open sesame' });
   await caughtUp(candidate);
@@ -121,13 +113,13 @@ test('a promotion takes the token where one is set, and always does off loopback
 });
 
 test('the library stands by, tells its status, and is promoted', async (t) => {
-  const dataDir = await directory(t);
+  const dataDir = await temporaryDirectory(t);
   const fenced = Promise.withResolvers<Error>();
   const leader = await open({ dataDir, workers: 'inline', onFenced: fenced.resolve });
-  t.after(() => leader.close());
+  atEnd(t, () => leader.close());
   await leader.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1)');
   const db = await open({ dataDir, workers: 'inline', readOnly: true });
-  t.after(() => db.close());
+  atEnd(t, () => db.close());
   await db.ready({ timeoutMs: 30_000 });
   assert.equal(db.leaderStatus().role, 'read_only');
   await assert.rejects(db.exec('INSERT INTO t VALUES (2)'), /read-only generation/);
@@ -140,5 +132,8 @@ test('the library stands by, tells its status, and is promoted', async (t) => {
 
 test('there is nothing to stand by for in memory, nor in a directory that nobody has set up', async (t) => {
   await assert.rejects(open({ memory: true, readOnly: true }), /no other process to stand by for/);
-  await assert.rejects(open({ dataDir: await directory(t), readOnly: true }), /is not a data directory/);
+  await assert.rejects(
+    open({ dataDir: await temporaryDirectory(t), readOnly: true }),
+    /is not a data directory/,
+  );
 });

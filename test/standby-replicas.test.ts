@@ -1,12 +1,10 @@
 /** A generation that stands by and replicas in processes of their own: it attaches to none of the leader's, and brings its own. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { silentLogger } from '../packages/tidemark/src/base/clock.ts';
 import { serveReplica } from '../packages/tidemark/src/host/replica-server.ts';
 import { type Database, open } from '../packages/tidemark/src/index.ts';
+import { atEnd, temporaryDirectory } from './support/at-end.ts';
 
 const LOOPBACK = '127.0.0.1';
 
@@ -17,7 +15,7 @@ async function replica(t: TestContext, dataDir: string): Promise<string> {
     workers: 1,
     logger: silentLogger,
   });
-  t.after(() => r.close());
+  atEnd(t, () => r.close());
   return `${LOOPBACK}:${r.address.port}`;
 }
 
@@ -28,10 +26,9 @@ async function caughtUp(db: Database): Promise<void> {
 }
 
 test('a replica by address needs one of the candidate, which takes its place in the catalog', async (t) => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'tidemark-'));
-  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  const dataDir = await temporaryDirectory(t);
   const leader = await open({ dataDir, workers: 'inline' });
-  t.after(() => leader.close());
+  atEnd(t, () => leader.close());
   const blue = await replica(t, dataDir);
   await leader.exec(`CREATE TABLE t (a int); INSERT INTO t VALUES (1);
     CREATE CLUSTER c REPLICAS (r1 (ADDRESSES ('${blue}'), WORKERS 1));
@@ -46,7 +43,7 @@ test('a replica by address needs one of the candidate, which takes its place in 
 
   const green = await replica(t, dataDir);
   const candidate = await open({ dataDir, workers: 'inline', readOnly: true, replicas: { 'c.r1': green } });
-  t.after(() => candidate.close());
+  atEnd(t, () => candidate.close());
   await caughtUp(candidate);
   assert.deepEqual((await candidate.query('SELECT b FROM v')).rows, [{ b: 2 }]);
   await candidate.promote();
