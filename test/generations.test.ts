@@ -246,3 +246,22 @@ test('a restart of the leader changes nothing for the candidate', async () => {
   await leader.close();
   await candidate.close();
 });
+
+test('an old leader that does not know of the promotion yet deletes nothing that the new one reads', async () => {
+  const { leader, candidate } = await pair();
+  await candidate.caughtUp();
+  const wake = leader.stop();
+  await candidate.promote();
+  const { catalogShard } = candidate.env;
+  const { parts, release } = await catalogShard.snapshot(catalogShard.upper - 1);
+  const read = new Set(parts.map((p) => p.part.key));
+  const isReplaced = (): boolean => catalogShard.info().garbage.some((key) => read.has(key));
+  for (let i = 0; !isReplaced(); i++) await candidate.exec(`CREATE TABLE t${i} (a int)`);
+  wake();
+  await leader.settle(leader.env.catalogShard.refresh());
+  await leader.settle(leader.env.catalogShard.maintain());
+  for (const part of parts) await candidate.env.options.stores.durable.readPart(part);
+  release();
+  await leader.close();
+  await candidate.close();
+});

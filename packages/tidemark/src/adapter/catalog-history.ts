@@ -8,6 +8,7 @@
 import type { Logger } from '../base/clock.ts';
 import type { Shard } from '../persist/shard.ts';
 import type { ReadHold } from '../persist/shard-types.ts';
+import { holdForGeneration } from '../storage/generation-hold.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 
 /** Longer than a lease: a process that stands by may lose its own and come back. */
@@ -15,26 +16,31 @@ const HISTORY_MS = 600_000;
 /** A hold moves when it can move by this part of the history. */
 const STEPS = 10;
 
-/** The durable hold of whoever leads. */
-const LEADER = 'leader';
+export interface CatalogHistoryOptions {
+  readonly logger: Logger;
+  readonly generation: number;
+  readonly historyMs: number | undefined;
+}
 
 export class CatalogHistory {
   readonly #logger: Logger;
+  readonly #generation: number;
   readonly #historyMs: number;
   #shard: Shard | null = null;
   #hold: ReadHold | null = null;
   #lease: ReadHold | null = null;
   #moving: Promise<void> | null = null;
 
-  constructor(options: { readonly logger: Logger; readonly historyMs: number | undefined }) {
+  constructor(options: CatalogHistoryOptions) {
     this.#logger = options.logger;
+    this.#generation = options.generation;
     this.#historyMs = options.historyMs ?? HISTORY_MS;
   }
 
   /** Of the process that leads from now on. */
   async lead(shard: Shard): Promise<void> {
     this.#shard = shard;
-    this.#hold = await shard.hold({ durableName: LEADER });
+    this.#hold = await holdForGeneration(shard, { purpose: 'leader', generation: this.#generation });
     await this.unfollow();
   }
 

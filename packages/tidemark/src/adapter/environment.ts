@@ -134,7 +134,7 @@ export class Environment {
     this.options = options;
     this.fence = { generation: options.generation, start: options.start };
     const { clock, timers, logger, generation, standby } = options;
-    this.catalogHistory = new CatalogHistory({ logger, historyMs: options.catalogHistoryMs });
+    this.catalogHistory = new CatalogHistory({ logger, generation, historyMs: options.catalogHistoryMs });
     this.audit = new Audit(options);
     this.leadership = new Leadership({
       fence: this.fence,

@@ -94,7 +94,13 @@ async function mergeRun(
   await ctx.pins.pin(keys);
   try {
     if (!standsIn(await log.refresh(), ids)) return false;
-    await staging.addAll(mergeBatches(run, schema, since, ctx.compaction, read, rest));
+    try {
+      await staging.addAll(mergeBatches(run, schema, since, ctx.compaction, read, rest));
+    } catch (error) {
+      // Pins end with their process: another one may have merged these batches meanwhile, and deleted their blobs.
+      if (!standsIn(await log.refresh(), ids)) return false;
+      throw error;
+    }
     const { parts } = staging;
     let outrun = false;
     const outcome = await log.transact((s) => {

@@ -16,19 +16,13 @@ import type { ReadHold } from '../persist/shard-types.ts';
 import type { Stores } from '../persist/shards.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import type { Frontier, Timestamp } from '../time/timestamp.ts';
+import { holdForGeneration } from './generation-hold.ts';
 import type { StoreKind } from './group-commit.ts';
 import type { ShardCollections } from './shard-collections.ts';
 
 const COMPACTION_LAG_MS = 1000;
 /** The durable hold moves when it can move this far. */
 const HOLD_STEP_MS = 5000;
-const HOLD_NAME = 'environment';
-/**
- * A name a generation: the holds of the one before cannot move it. An old leader that wakes up after its promotion finds its own gone,
- * before it learns from an append that it was fenced.
- */
-const holdName = (generation: number): string =>
-  generation === 1 ? HOLD_NAME : `${HOLD_NAME}-${generation}`;
 /** How often a shard is looked after though nobody writes to it: expired holds, replaced blobs. */
 const UPKEEP_MS = 60_000;
 
@@ -89,15 +83,8 @@ export class Collections implements ShardCollections {
     this.#entries.set(id, entry);
   }
 
-  async #own(shard: Shard): Promise<ReadHold> {
-    const name = holdName(this.#generation);
-    const hold = await shard.hold({ durableName: name });
-    const earlier = shard
-      .info()
-      .holds.map((h) => h.holdId)
-      .filter((h) => h !== name && (h === HOLD_NAME || h.startsWith(`${HOLD_NAME}-`)));
-    for (const h of earlier) await shard.releaseDurable(h);
-    return hold;
+  #own(shard: Shard): Promise<ReadHold> {
+    return holdForGeneration(shard, { purpose: 'environment', generation: this.#generation });
   }
 
   /** Rejects when a lease is gone: its process slept longer than leases last, and what it reads may have been compacted. */
