@@ -86,6 +86,12 @@ class World {
   async createCluster(port: number, workers: number): Promise<void> {
     await this.rows(`CREATE CLUSTER c REPLICAS (r1 (ADDRESSES ('127.0.0.1:${port}'), WORKERS ${workers}))`);
   }
+
+  /** What asks a replica for its logs is refused as long as it is dialled. */
+  async connectCluster(port: number, workers: number): Promise<void> {
+    await this.createCluster(port, workers);
+    await this.status((status) => status === 'online');
+  }
 }
 
 /** Objects on cluster c that are hydrated and durable; gives their lives. */
@@ -104,7 +110,7 @@ const TOTAL = 'SELECT sum(n) FROM v';
 test('L10: kill -9 of the environment, and the replica goes on: contents, and every instant of every life', async (t) => {
   const w = await World.open(t);
   const replica = w.replica({ workers: 2 });
-  await w.createCluster(await replica.ready(), 2);
+  await w.connectCluster(await replica.ready(), 2);
   const before = await populate(w);
   assert.deepEqual(await w.rows('SELECT a, b FROM t WHERE a = 17'), [['17', 'row 17']]);
   // Columns of a result that comes in parts.
@@ -146,7 +152,7 @@ test('L12: kill -9 of the replica, and nothing of its previous life is shown; th
   const w = await World.open(t);
   let replica = w.replica({ workers: 1 });
   const port = await replica.ready();
-  await w.createCluster(port, 1);
+  await w.connectCluster(port, 1);
   await w.rows('SET cluster = c');
   await w.rows('CREATE TABLE t (a int)');
   await w.rows('INSERT INTO t SELECT generate_series(1, 100)');
@@ -185,7 +191,7 @@ test('L12: kill -9 of the replica, and nothing of its previous life is shown; th
 test('a dead cable is noticed, the replica found again, and its lives are the same', async (t) => {
   const w = await World.open(t);
   const replica = w.replica({ workers: 2 });
-  await w.createCluster(await replica.ready(), 2);
+  await w.connectCluster(await replica.ready(), 2);
   await w.rows('SET cluster = c');
   await w.rows('CREATE TABLE t (a int)');
   await w.rows('INSERT INTO t SELECT generate_series(1, 100)');
@@ -252,7 +258,7 @@ test('a replica that is dropped gives up what it had, and serves the next cluste
   const w = await World.open(t);
   const replica = w.replica({ workers: 1 });
   const port = await replica.ready();
-  await w.createCluster(port, 1);
+  await w.connectCluster(port, 1);
   await w.rows('SET cluster = c');
   await w.rows('CREATE TABLE t (a int)');
   await w.rows('CREATE INDEX i ON t (a)');
