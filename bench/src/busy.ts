@@ -86,6 +86,10 @@ export class BusyServer implements AsyncDisposable {
     return new BusyServer(child, directory, ready.port);
   }
 
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   /** Delays of the environment's event loop since the last call. */
   async loopDelay(): Promise<LoopDelay> {
     const answered = answer(this.#child);

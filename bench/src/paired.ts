@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import type pg from 'pg';
 import { BusyServer, sleep, untilForgotten, untilHydrated, untilLoaded } from './busy.ts';
+import { taken, threadTimes, type ThreadTimes } from './cpu.ts';
 import { CUSTOMERS, makeOrders, makeRegions, STATUS } from './data.ts';
 import { table } from './table.ts';
 
@@ -85,6 +86,10 @@ class Askers {
     }
   }
 
+  get asked(): number {
+    return this.#samples.values().reduce((n, list) => n + list.length, 0);
+  }
+
   async stop(): Promise<void> {
     this.#on = false;
     await Promise.all(this.#running);
@@ -107,6 +112,55 @@ class Askers {
   }
 }
 
+/** Processor time by thread during rounds, in milliseconds. */
+class Costs {
+  readonly #pid: number;
+  readonly #busy: ReadonlySet<number>;
+  readonly #rounds = { with: [] as Round[], without: [] as Round[] };
+  #before: readonly [server: ThreadTimes, clients: ThreadTimes] = [new Map(), new Map()];
+
+  /** `before`: the server's threads before the busy cluster. */
+  constructor(pid: number, before: ThreadTimes) {
+    this.#pid = pid;
+    this.#busy = new Set([...threadTimes(pid).keys()].filter((tid) => !before.has(tid)));
+  }
+
+  begin(): void {
+    this.#before = [threadTimes(this.#pid), threadTimes(process.pid)];
+  }
+
+  end(which: 'with' | 'without', asked: number): void {
+    const [server, clients] = this.#before;
+    const of = new Map(taken(server, threadTimes(this.#pid), (tid, name) => this.#roleOf(tid, name)));
+    for (const ms of taken(clients, threadTimes(process.pid), () => '').values()) of.set('clients', ms);
+    this.#rounds[which].push({ asked, of });
+  }
+
+  #roleOf(tid: number, name: string): string {
+    if (name.startsWith('worker ')) return this.#busy.has(tid) ? 'busy workers' : 'other workers';
+    if (name === 'MainThread') return 'environment';
+    return name.startsWith('V8') ? 'compiling, collecting' : 'other threads';
+  }
+
+  rows(): string[][] {
+    const roles = new Set([...this.#rounds.with, ...this.#rounds.without].flatMap((r) => [...r.of.keys()]));
+    const asked = median(this.#rounds.with.map((r) => r.asked));
+    const row = (name: string, of: (r: Round) => number): string[] => {
+      const [a, b] = [median(this.#rounds.with.map(of)), median(this.#rounds.without.map(of))];
+      return [name, a.toFixed(0), b.toFixed(0), ((a - b) / asked).toFixed(2)];
+    };
+    return [
+      ...[...roles].map((role) => row(role, (r) => r.of.get(role) ?? 0)),
+      row('all', (r) => r.of.values().reduce((x, y) => x + y, 0)),
+    ];
+  }
+}
+
+interface Round {
+  readonly asked: number;
+  readonly of: ReadonlyMap<string, number>;
+}
+
 const median = (list: readonly number[]): number => list.toSorted((a, b) => a - b)[list.length >> 1]!;
 
 export async function runPaired(o: {
@@ -119,6 +173,7 @@ export async function runPaired(o: {
     const files = await writeData(directory, o.rows);
     await using server = await BusyServer.start({ durable: false, execArgv: o.execArgv });
     const client = await server.connect('quickstart');
+    const idle = threadTimes(server.pid);
     await client.query(`CREATE CLUSTER busy (SIZE '${WORKERS}')`);
     await client.query('SET cluster = busy');
     for (const [name, file] of Object.entries(files)) {
@@ -127,14 +182,18 @@ export async function runPaired(o: {
     }
     const askers = new Askers();
     await askers.connect(server);
+    const costs = new Costs(server.pid, idle);
     const hydration = { with: [] as number[], without: [] as number[] };
     for (let round = -WARM_ROUNDS; round < o.rounds; round++) {
       // What comes first in a round is warmer than what comes second is cold: they take turns.
       const order = round % 2 === 0 ? (['with', 'without'] as const) : (['without', 'with'] as const);
       for (const which of order) {
+        const { asked } = askers;
+        costs.begin();
         if (which === 'with') askers.start();
         for (const [, sql] of OBJECTS) await client.query(sql);
         const ms = await untilHydrated(client, { workers: WORKERS, objects: OBJECTS.length });
+        if (round >= 0) costs.end(which, askers.asked - asked);
         if (which === 'with') await askers.stop();
         if (round >= 0) hydration[which].push(ms);
         for (const [name] of OBJECTS) await client.query(`DROP ${name}`);
@@ -149,6 +208,7 @@ export async function runPaired(o: {
       `Status queries while ${o.rows} orders hydrate on ${WORKERS} workers, in memory; milliseconds`,
     );
     console.log(table(['query', '', 'n', 'p50', 'p99', 'max'], askers.rows()));
+    console.log(`\n${table(['processor time', 'with', 'without', 'a query'], costs.rows())}`);
     console.log(
       `\nhydration with queries ${a.toFixed(0)} ms (${hydration.with.map((h) => h.toFixed(0)).join(', ')}), without ${b.toFixed(0)} ms (${hydration.without.map((h) => h.toFixed(0)).join(', ')}): ${((100 * b) / a).toFixed(1)} % as fast`,
     );
