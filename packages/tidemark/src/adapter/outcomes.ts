@@ -1,8 +1,8 @@
 /** Results as the wire pulls them: rows a page at a time, streams as they come, COPY data a line a row. */
 import type { CellWriter, CopyOutOutcome, RowPage, RowsOutcome, WireColumn } from '../pgwire/backend.ts';
 import { type Batch, diffAt } from '../repr/batch.ts';
+import type { CellEncoder } from '../repr/cell-encoder.ts';
 import { type CopyFormat, CopyWriter } from '../repr/copy-text.ts';
-import type { CellEncoder } from '../repr/format.ts';
 import { nextRows, type RowStream } from './results.ts';
 
 /** Rows encoded before the socket is looked at. */
@@ -103,9 +103,7 @@ function page(rows: Batch, at: readonly number[], encoders: readonly CellEncoder
     rows: at.length,
     last,
     cell(row: number, col: number, out: CellWriter) {
-      const bytes = encoders[col]!(rows.columns[col]!, at[row]!);
-      if (bytes === null) out.null();
-      else out.bytes(bytes);
+      encoders[col]!(rows.columns[col]!, at[row]!, out);
     },
   };
 }

@@ -17,16 +17,9 @@ import type {
   WireColumn,
 } from '../pgwire/backend.ts';
 import { expandFormats } from '../pgwire/formats.ts';
+import { binaryEncoder, type CellEncoder, textEncoder } from '../repr/cell-encoder.ts';
 import { isNull } from '../repr/column.ts';
-import {
-  binaryEncoder,
-  type CellEncoder,
-  type FormatContext,
-  parseBinary,
-  parseText,
-  textEncoder,
-} from '../repr/format.ts';
-import { encodeUtf8 } from '../repr/text.ts';
+import { type FormatContext, parseBinary, parseText } from '../repr/format.ts';
 import { findTimeZone, UTC } from '../repr/time-zone.ts';
 import {
   type Datum,
@@ -288,12 +281,12 @@ class WireSession implements BackendSession {
     if (!type.name.startsWith('reg')) return textEncoder(type, context);
     const facts = this.#facts();
     let names: ReadonlyMap<string, string> | undefined;
-    return (c, row) => {
-      if (isNull(c, row)) return null;
+    return (c, row, out) => {
+      if (isNull(c, row)) return out.null();
       const oid = c.values[row]!;
-      if (oid === 0) return encodeUtf8('-');
+      if (oid === 0) return out.text('-');
       names ??= answersOf(facts, `${type.name}_out`);
-      return encodeUtf8(names.get(String(oid)) ?? String(oid));
+      out.text(names.get(String(oid)) ?? String(oid));
     };
   }
 }

@@ -1,6 +1,6 @@
 /** Rows as COPY writes them: PostgreSQL's text format (cells between tabs, `\N` for NULL, backslashes) and its CSV. */
 import { type Batch, diffAt } from './batch.ts';
-import type { CellEncoder } from './format.ts';
+import { type CellEncoder, encodedCell } from './cell-encoder.ts';
 import { encodeUtf8 } from './text.ts';
 
 /** Single characters but for `null`; `quote` and `escape` are CSV's. */
@@ -76,7 +76,7 @@ export class CopyWriter {
   lines(rows: Batch): Uint8Array[] {
     const out: Uint8Array[] = [];
     for (let i = 0; i < rows.length; i++) {
-      const line = this.#line(this.#encoders.map((encode, k) => encode(rows.columns[k]!, i)));
+      const line = this.#line(this.#encoders.map((encode, k) => encodedCell(encode, rows.columns[k]!, i)));
       for (let n = diffAt(rows, i); n > 0; n--) out.push(line);
     }
     return out;

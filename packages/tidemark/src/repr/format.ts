@@ -1,7 +1,4 @@
-/**
- * Values to and from a client: PostgreSQL's text and binary forms by type. Output goes column at a time: an
- * encoder is made once a result column and returns the bytes of one cell, without datums for the common types.
- */
+/** Values to and from a client: PostgreSQL's text and binary forms by type. Columns go out by `cell-encoder.ts`. */
 import { unsupported } from '../base/error.ts';
 import {
   arrayToText,
@@ -13,7 +10,7 @@ import {
   SqlList,
   type SqlRecord,
 } from './array.ts';
-import { type Column, type ColumnBuilder, i64ToNumber, isNull } from './column.ts';
+import type { ColumnBuilder } from './column.ts';
 import { dateToText, timestampToText, timestamptzToText, timeToText } from './datetime.ts';
 import {
   type DateTimeContext,
@@ -23,11 +20,11 @@ import {
   parseTimestamptz,
   UTC_CONTEXT,
 } from './datetime-parse.ts';
-import { datumAt, pushDatum } from './datum.ts';
+import { pushDatum } from './datum.ts';
 import { type Interval, intervalToText } from './interval.ts';
 import { parseInterval } from './interval-parse.ts';
 import { canonicalJson } from './json.ts';
-import { decodeNumeric, type Numeric, numericToText, parseNumeric } from './numeric.ts';
+import { type Numeric, numericToText, parseNumeric } from './numeric.ts';
 import {
   byteaToText,
   float4ToText,
@@ -43,7 +40,7 @@ import {
 import { encodeUtf8, truncateBytes } from './text.ts';
 import { type Datum, type SqlType, type TypeName, typeToString } from './types.ts';
 import { applyTypmod } from './typmod.ts';
-import { decodeBinary, encodeBinary } from './wire.ts';
+import { decodeBinary } from './wire.ts';
 
 /** What input and output of values take from the session. */
 export type FormatContext = DateTimeContext;
@@ -159,142 +156,6 @@ function normalize(type: SqlType, d: Datum): Datum {
       return d;
   }
 }
-
-// --- columns out
-
-/** Bytes of one cell, null for NULL. The result may be a view of the column: copy it before the next step. */
-export type CellEncoder = (c: Column, row: number) => Uint8Array | null;
-
-const viewOf = (c: Column, row: number): Uint8Array =>
-  (c.values as Uint8Array).subarray(c.offsets[row]!, c.offsets[row + 1]!);
-
-/** ASCII digits of a safe integer. */
-function integerBytes(v: number): Uint8Array<ArrayBuffer> {
-  let a = Math.abs(v);
-  let n = 1;
-  for (let t = a; t >= 10; t = Math.floor(t / 10)) n++;
-  const negative = v < 0 ? 1 : 0;
-  const out = new Uint8Array(n + negative);
-  if (negative) out[0] = 45;
-  for (let p = n + negative - 1; p >= negative; p--) {
-    const q = Math.floor(a / 10);
-    out[p] = 48 + (a - q * 10);
-    a = q;
-  }
-  return out;
-}
-
-const T = Uint8Array.of(116);
-const F = Uint8Array.of(102);
-
-/** The text form of cells of one type. */
-export function textEncoder(type: SqlType, ctx: FormatContext = DEFAULT_FORMAT): CellEncoder {
-  const encode = notNullText(type, ctx);
-  return (c, row) => (c.validity !== null && isNull(c, row) ? null : encode(c, row));
-}
-
-function notNullText(type: SqlType, ctx: FormatContext): (c: Column, row: number) => Uint8Array {
-  switch (type.name) {
-    case 'bool':
-      return (c, row) => (c.values[row] === 1 ? T : F);
-    case 'int2':
-    case 'int4':
-    case 'uint2':
-    case 'uint4':
-    case 'oid':
-    case 'regclass':
-    case 'regtype':
-    case 'regproc':
-    case 'regnamespace':
-    case 'mz_timestamp':
-      return (c, row) => integerBytes(c.values[row]!);
-    case 'int8':
-      return (c, row) => {
-        const n = i64ToNumber(c.values as Int32Array, row);
-        return Number.isSafeInteger(n) ? integerBytes(n) : encodeUtf8(String(datumAt(type, c, row)));
-      };
-    case 'text':
-    case 'varchar':
-    case 'bpchar':
-    case 'name':
-    case 'char':
-    case 'jsonb':
-    case 'unknown':
-      return viewOf;
-    case 'numeric':
-      return (c, row) =>
-        encodeUtf8(
-          numericToText(decodeNumeric(c.values as Uint8Array, c.offsets[row]!, c.offsets[row + 1]!)),
-        );
-    case 'timestamp':
-      return (c, row) => encodeUtf8(timestampToText(microsAt(c, row)));
-    case 'timestamptz':
-      return (c, row) => encodeUtf8(timestamptzToText(microsAt(c, row), ctx.timeZone));
-    default: {
-      const { out } = TEXT[type.name];
-      return (c, row) => encodeUtf8(out(datumAt(type, c, row), type, ctx));
-    }
-  }
-}
-
-/** Safe integers as doubles, the rest exact. */
-function microsAt(c: Column, row: number): number | bigint {
-  const n = i64ToNumber(c.values as Int32Array, row);
-  return Number.isSafeInteger(n) ? n : (datumAt({ name: 'int8' }, c, row) as bigint);
-}
-
-/** The binary form of cells of one type. */
-export function binaryEncoder(type: SqlType): CellEncoder {
-  const encode = notNullBinary(type);
-  return (c, row) => (c.validity !== null && isNull(c, row) ? null : encode(c, row));
-}
-
-function notNullBinary(type: SqlType): (c: Column, row: number) => Uint8Array {
-  switch (type.name) {
-    case 'text':
-    case 'varchar':
-    case 'bpchar':
-    case 'name':
-    case 'char':
-    case 'unknown':
-    case 'bytea':
-    case 'uuid':
-      return viewOf;
-    case 'bool':
-      return (c, row) => Uint8Array.of(c.values[row]!);
-    case 'int4':
-      return (c, row) => {
-        const v = c.values[row]!;
-        return Uint8Array.of(v >>> 24, v >>> 16, v >>> 8, v);
-      };
-    case 'float8':
-      return (c, row) => {
-        const out = new Uint8Array(8);
-        new DataView(out.buffer).setFloat64(0, c.values[row]!);
-        return out;
-      };
-    case 'int8':
-    case 'uint8':
-    case 'time':
-      return (c, row) => {
-        const out = new Uint8Array(8);
-        const v = new DataView(out.buffer);
-        v.setInt32(0, c.values[2 * row + 1]!);
-        v.setInt32(4, c.values[2 * row]!);
-        return out;
-      };
-    default:
-      return (c, row) => encodeBinary(type, datumAt(type, c, row));
-  }
-}
-
-/** One cell in text form; a loop over rows makes a `textEncoder` once instead. */
-export const encodeTextCell = (
-  type: SqlType,
-  c: Column,
-  row: number,
-  ctx: FormatContext = DEFAULT_FORMAT,
-): Uint8Array | null => textEncoder(type, ctx)(c, row);
 
 /** Parses a text cell straight into a column: what COPY and inserts of text parameters do. */
 export function pushText(type: SqlType, b: ColumnBuilder, text: string, ctx: FormatContext): void {

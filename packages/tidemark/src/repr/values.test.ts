@@ -8,10 +8,11 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { SqlArray, SqlList, SqlRecord } from './array.ts';
 import { canonColumn, canonDatum } from './canon.ts';
+import { binaryEncoder, encodedCell, textEncoder } from './cell-encoder.ts';
 import { type Column, ColumnBuilder } from './column.ts';
 import { comparator, datumComparator, sortIndices } from './compare.ts';
 import { columnOf, datumAt } from './datum.ts';
-import { binaryEncoder, parseBinary, parseText, textEncoder, textOf } from './format.ts';
+import { parseBinary, parseText, textOf } from './format.ts';
 import { cellsEqual, hashRows } from './hash.ts';
 import { Interval } from './interval.ts';
 import { canonicalJson } from './json.ts';
@@ -160,9 +161,9 @@ for (const [t, value] of [...cases, record])
           const c = column(t, vs);
           for (let i = 0; i < vs.length; i++) {
             const v = vs[i]!;
-            const cell = asText(c, i);
+            const cell = encodedCell(asText, c, i);
             assert.equal(cell === null ? null : decodeUtf8(cell), v === null ? null : textOf(t, v));
-            const binary = asBinary(c, i);
+            const binary = encodedCell(asBinary, c, i);
             assert.deepEqual(binary && [...binary], v === null ? null : [...encodeBinary(t, v)]);
           }
         }),

@@ -1,7 +1,7 @@
 /** Files in memory, and batches as text: what tests of the file formats share. */
 import { brotliDecompressSync, crc32, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { Batch } from '../repr/batch.ts';
-import { encodeTextCell } from '../repr/format.ts';
+import { encodedCell, textEncoder } from '../repr/cell-encoder.ts';
 import { decodeUtf8 } from '../repr/text.ts';
 import { type RelationDesc, typeToString } from '../repr/types.ts';
 import type { ByteSource, Decoded, FileCodecs } from './byte-source.ts';
@@ -30,7 +30,7 @@ export const codecs: FileCodecs = {
 export function rowTexts(desc: RelationDesc, b: Batch): (string | null)[][] {
   return Array.from({ length: b.length }, (_, i) =>
     desc.columns.map((c, k) => {
-      const cell = encodeTextCell(c.type, b.columns[k]!, i);
+      const cell = encodedCell(textEncoder(c.type), b.columns[k]!, i);
       return cell === null ? null : decodeUtf8(cell);
     }),
   );
