@@ -48,6 +48,8 @@ export class ThreadReplica implements ReplicaConnection {
   readonly #threads: Worker[] = [];
   readonly #servers: { close(): void }[] = [];
   readonly #ports: MessagePort[] = [];
+  /** Packed; sent together when the turn that sends them is over: a message wakes a thread. */
+  #outbox: string[] = [];
   #state: 'running' | 'closing' | 'lost' = 'running';
 
   constructor(options: ThreadReplicaOptions) {
@@ -116,8 +118,14 @@ export class ThreadReplica implements ReplicaConnection {
 
   send(command: Command): void {
     if (this.#state !== 'running') return;
-    const message: ToWorker = { kind: 'command', command: packCommand(command) };
-    for (const t of this.#threads) t.postMessage(message);
+    if (this.#outbox.push(packCommand(command)) === 1) queueMicrotask(() => this.#flush());
+  }
+
+  #flush(): void {
+    const commands = this.#outbox;
+    if (commands.length === 0) return;
+    this.#outbox = [];
+    for (const t of this.#threads) t.postMessage({ kind: 'commands', commands } satisfies ToWorker);
   }
 
   #lost(reason: string): void {
@@ -130,6 +138,7 @@ export class ThreadReplica implements ReplicaConnection {
   async close(): Promise<void> {
     if (this.#state === 'running') {
       this.#state = 'closing';
+      this.#flush();
       const exits = this.#threads.map((t) => new Promise<void>((resolve) => t.once('exit', () => resolve())));
       for (const t of this.#threads) t.postMessage({ kind: 'close' } satisfies ToWorker);
       const late = new Promise<void>((resolve) => setTimeout(resolve, CLOSE_MS).unref());

@@ -165,9 +165,11 @@ port.on('message', (message: ToWorker) => {
     return;
   }
   guarded(() => {
-    const command = unpackCommand(message.command);
-    if (command.kind === 'hello') forgetMemory();
-    worker.handle(command);
+    for (const packed of message.commands) {
+      const command = unpackCommand(packed);
+      if (command.kind === 'hello') forgetMemory();
+      worker.handle(command);
+    }
   });
   wake();
 });

@@ -32,4 +32,7 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly reason: string; readonly message: string }
   | { readonly kind: 'closed' };
 
-export type ToWorker = { readonly kind: 'command'; readonly command: string } | { readonly kind: 'close' };
+/** Commands are packed, in their order. */
+export type ToWorker =
+  | { readonly kind: 'commands'; readonly commands: readonly string[] }
+  | { readonly kind: 'close' };
