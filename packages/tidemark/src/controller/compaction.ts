@@ -14,6 +14,9 @@ import type { Subscribes } from './subscribes.ts';
 /** An index stays readable this long behind the lesser of its upper and now. */
 export const COMPACTION_LAG_MS = 1000;
 
+/** An index is let compact in steps: each is a command to every worker, and each read's hold, as it comes and goes, asks for one. */
+const STEP_MS = COMPACTION_LAG_MS / 2;
+
 export interface CompactionOptions {
   readonly collections: ReadonlyMap<GlobalId, Collection>;
   readonly replicas: ReadonlyMap<string, Replica>;
@@ -52,7 +55,8 @@ export class Compaction {
     // A view with a refresh schedule is complete beyond what its inputs are: it would begin anew in the future.
     if (c.kind === 'materialized-view') return meet(this.#o.shards.upper(c.outputId), this.#inputs(c)) - 1;
     const uppers = this.#goingOn(c).map((r) => r.write(c.id));
-    return Math.min(...(uppers.length === 0 ? [MIN_TIME] : uppers), this.#o.nowMs()) - COMPACTION_LAG_MS;
+    const latest = Math.min(...(uppers.length === 0 ? [MIN_TIME] : uppers), this.#o.nowMs());
+    return Math.floor((latest - COMPACTION_LAG_MS) / STEP_MS) * STEP_MS;
   }
 
   /** The replicas where it goes on: what is lost or failed on one is created again at the then since. */

@@ -61,7 +61,7 @@ test('transients start at once', () => {
   assert.deepEqual(replica.said(), ['create t9 as of 10', 'schedule t9']);
 });
 
-test('an index compacts a second behind the lesser of its upper and now, never past its readers', () => {
+test('an index compacts a second behind the lesser of its upper and now, in steps, never past its readers', () => {
   const { instance, shards, replica, clock } = withReplica();
   shards.move('t1', 200_000);
   instance.createDataflow(dataflow('i1', ['t1']));
@@ -84,6 +84,23 @@ test('an index compacts a second behind the lesser of its upper and now, never p
   instance.maintain();
   assert.equal(instance.since(gid('i1')), 90_000 - COMPACTION_LAG_MS);
   assert.throws(() => instance.hold(gid('i1'), 10), /not before its since/);
+});
+
+test('holds that come and go, as reads do, do not tell the workers of an index each millisecond to compact', () => {
+  const { instance, shards, replica, clock } = withReplica();
+  shards.move('t1', 200_000);
+  instance.createDataflow(dataflow('i1', ['t1']));
+  replica.report('i1', 200_000);
+  instance.maintain();
+  replica.said();
+  for (let i = 0; i < 400; i++) {
+    clock.ms++;
+    instance.hold(gid('i1')).release();
+  }
+  assert.deepEqual(replica.said(), []);
+  clock.ms += 200;
+  instance.maintain();
+  assert.equal(replica.said().length, 1);
 });
 
 test('a view keeps its inputs one step below what is durable, and lets them go when it is sealed', () => {
