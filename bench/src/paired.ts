@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import type pg from 'pg';
 import { BusyServer, sleep, untilForgotten, untilHydrated, untilLoaded } from './busy.ts';
-import { taken, threadTimes, type ThreadTimes } from './cpu.ts';
+import { type ThreadTimes, taken, threadTimes } from './cpu.ts';
 import { CUSTOMERS, makeOrders, makeRegions, STATUS } from './data.ts';
 import { table } from './table.ts';
 
