@@ -64,6 +64,11 @@ const CASES: readonly { readonly rule: Rule; readonly sql: string; readonly prep
     prepare: [inlineLets],
   },
   {
+    rule: pushPredicates,
+    sql: 'SELECT s.a, v.d FROM (SELECT t.a, lower(t.c) AS k FROM t JOIN w ON t.b = w.d) s JOIN w v ON v.e = s.k',
+    prepare: [fuseJoins],
+  },
+  {
     rule: fuseJoins,
     sql: 'SELECT t.a, w.e FROM (t JOIN u ON t.a = u.a) JOIN w ON u.d = w.d',
     prepare: [pushPredicates],

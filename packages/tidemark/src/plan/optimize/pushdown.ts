@@ -87,7 +87,10 @@ function split<T>(list: readonly T[], test: (x: T) => boolean): [T[], T[]] {
   return [list.filter(test), list.filter((x) => !test(x))];
 }
 
-/** Columns that only rename pass a predicate on; what reads a computed value stays above its computation. */
+/**
+ * Columns that only rename pass a predicate on. What reads a computed value stays above its computation, unless a join below compares
+ * by it: without it that join would be a cross join.
+ */
 function pushMap(node: Extract<Mir, { op: 'Map' }>, predicates: readonly ScalarExpr[]): Mir {
   const arity = arityOf(node.input);
   const simple = (c: number): boolean => {
@@ -95,12 +98,29 @@ function pushMap(node: Extract<Mir, { op: 'Map' }>, predicates: readonly ScalarE
     const e = inlineMap(node.exprs[c - arity], arity, node.exprs);
     return e.kind === 'column' || e.kind === 'literal';
   };
-  const [down, stay] = split(predicates, (p) => readsOnly(p, simple));
-  const input = push(
-    node.input,
-    down.map((p) => inlineMap(p, arity, node.exprs)),
-  );
+  const inlined = (p: ScalarExpr): ScalarExpr => inlineMap(p, arity, node.exprs);
+  const [down, stay] = split(predicates, (p) => readsOnly(p, simple) || joins(node.input, inlined(p)));
+  const input = push(node.input, down.map(inlined));
   return filter(map(input, node.exprs), stay);
+}
+
+/** Whether a predicate over `node` is an equality that cannot fail of two inputs of the join that `node` is made of. */
+function joins(node: Mir, p: ScalarExpr): boolean {
+  switch (node.op) {
+    case 'Filter':
+      return joins(node.input, p);
+    case 'Project':
+      return joins(
+        node.input,
+        remap(p, (c) => node.outputs[c]),
+      );
+    case 'Map':
+      return joins(node.input, inlineMap(p, arityOf(node.input), node.exprs));
+    case 'Join':
+      return !canFail(p) && joinedPair(p, offsetsOf(node.inputs)) !== undefined;
+    default:
+      return false;
+  }
 }
 
 function pushJoin(node: MirJoin, given: readonly ScalarExpr[]): Mir {
@@ -113,27 +133,12 @@ function pushJoin(node: MirJoin, given: readonly ScalarExpr[]): Mir {
     down[input].push(shift(p, -offsets[input]));
   };
   for (const p of merge([], given)) {
-    const pair = comparedPair(p);
+    const pair = joinedPair(p, offsets);
     if (pair !== undefined) {
-      const [a, b] = pair.args.map(canon);
-      const [ia, ib] = [inputOf(a, offsets), inputOf(b, offsets)];
-      if (
-        ia !== undefined &&
-        ib !== undefined &&
-        ia >= 0 &&
-        ib >= 0 &&
-        ia !== ib &&
-        a.type.name === b.type.name
-      ) {
-        classes.push([a, b]);
-        if (!pair.nullSafe)
-          for (const [e, i] of [
-            [a, ia],
-            [b, ib],
-          ] as const)
-            if (isNullable(e, columns)) sink(notNull(e), i);
-        continue;
-      }
+      classes.push(pair.members.map((m) => m.expr));
+      if (!pair.nullSafe)
+        for (const { expr, input } of pair.members) if (isNullable(expr, columns)) sink(notNull(expr), input);
+      continue;
     }
     const input = inputOf(p, offsets);
     if (input === undefined || input < 0 || canFail(p)) stay.push(p);
@@ -143,6 +148,28 @@ function pushJoin(node: MirJoin, given: readonly ScalarExpr[]): Mir {
   carryOver(merged, down, offsets);
   const inputs = node.inputs.map((input, i) => push(input, merge([], down[i])));
   return filter({ ...node, inputs, equivalences: merged }, stay);
+}
+
+/** The sides of an equality, each of another input. */
+function joinedPair(
+  p: ScalarExpr,
+  offsets: readonly number[],
+):
+  | {
+      readonly members: readonly { readonly expr: ScalarExpr; readonly input: number }[];
+      readonly nullSafe: boolean;
+    }
+  | undefined {
+  const pair = comparedPair(p);
+  if (pair === undefined) return undefined;
+  const [a, b] = pair.args.map(canon);
+  const [ia, ib] = [inputOf(a, offsets) ?? -1, inputOf(b, offsets) ?? -1];
+  if (ia < 0 || ib < 0 || ia === ib || a.type.name !== b.type.name) return undefined;
+  const members = [
+    { expr: a, input: ia },
+    { expr: b, input: ib },
+  ];
+  return { members, nullSafe: pair.nullSafe };
 }
 
 /** The sides of `a = b`, or of `a IS NOT DISTINCT FROM b`. */
