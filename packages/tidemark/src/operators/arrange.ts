@@ -41,6 +41,9 @@ export interface ArrangeOptions {
   readonly pact?: Pact;
 }
 
+/** Of a run's fuel, for merges that are due, whatever there is to ingest. */
+const MERGE_SHARE = 0.25;
+
 /** After so many rows a frontier is not left waiting for the rest of the queue. */
 const SEAL_ROWS = 65_536;
 
@@ -96,15 +99,11 @@ class Arranger {
 
   run(fuel: Fuel): void {
     const { ctx, trace, from } = this.#p;
-    if (!this.#ingest(fuel)) {
-      ctx.reactivate();
-      return;
-    }
-    if (trace.mergeDebt > 0) {
-      trace.work(new Fuel(Math.min(trace.mergeDebt, Math.max(fuel.remaining, 1))));
-      if (trace.mergeDebt > 0) ctx.reactivate();
-    }
-    if (!from.isEmpty) ctx.reactivate();
+    const least = Math.ceil(fuel.remaining * MERGE_SHARE);
+    const isIdle = this.#ingest(fuel);
+    // Merges keep up with what comes, also where it never ends.
+    if (trace.mergeDebt > 0) trace.pay(new Fuel(Math.max(fuel.remaining, least)));
+    if (!isIdle || trace.mergeDebt > 0 || !from.isEmpty) ctx.reactivate();
   }
 
   /** Absorbs and seals. Whether nothing is left to do but what new input brings. */

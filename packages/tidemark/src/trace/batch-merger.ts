@@ -120,8 +120,10 @@ class MergedGroups {
   take(batch: ArrangedBatch, k: number, offset: number, pace: Pace): boolean {
     const { times, diffs } = batch;
     const { since, sums } = this;
-    // A key that only one batch has is already summed, unless advancing makes different times equal.
-    const add = this.#summing || (batch.negatives && typeof times !== 'number' && batch.minTime < since);
+    // A key that only one batch has is already summed, unless advancing makes different times equal: then rows may cancel, and where there
+    // is nothing but the key they are the same.
+    const falls = typeof times !== 'number' && batch.minTime < since;
+    const add = this.#summing || (falls && (batch.negatives || batch.values.length === 0));
     const from = batch.keyOffsets[k]! + this.#taken;
     const end = batch.keyOffsets[k + 1]!;
     const to = from + pace.portion(end - from);

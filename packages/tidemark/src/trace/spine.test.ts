@@ -223,6 +223,108 @@ describe('spine', () => {
     );
   });
 
+  /** Values by key that change each interval, written by a worker that only ever does what it owes. */
+  class Churn {
+    readonly trace: Trace;
+    readonly handle: TraceHandle;
+    readonly live = new Map<number, number>();
+    readonly #batcher: Batcher;
+    readonly #random = new SeededRandom(SEED);
+    /** What intervals since the one at `since` brought. */
+    readonly #brought: number[] = [];
+    readonly #lag: number;
+
+    constructor(lag: number, keyColumns: readonly number[] = [0]) {
+      const spec = arrangementSpec(['i32', 'i32'], keyColumns);
+      this.#lag = lag;
+      this.trace = new Trace({ spec, operatorId: 1, events: new Sums() });
+      this.handle = this.trace.handle();
+      this.#batcher = new Batcher(spec, () => {});
+    }
+
+    interval(updates: readonly Update[]): void {
+      const { trace, handle } = this;
+      this.#batcher.push(batchOf(['i32', 'i32'], updates));
+      this.#batcher.startSeal({ lower: trace.upper, upper: trace.upper + 1 });
+      trace.insert(this.#batcher.seal(unlimitedFuel())!);
+      handle.setPhysicalCompaction(trace.upper);
+      if (trace.upper > this.#lag) handle.setLogicalCompaction(trace.upper - this.#lag);
+      trace.pay(unlimitedFuel());
+      this.#brought.push(updates.length);
+      if (this.#brought.length > this.#lag) this.#brought.shift();
+    }
+
+    /** So many keys take another value. */
+    change(keys: number, of: number): void {
+      const time = this.trace.upper;
+      const updates: Update[] = [];
+      for (const key of new Set(Array.from({ length: keys }, () => this.#random.below(of)))) {
+        const old = this.live.get(key);
+        const next = (old ?? 0) + 1;
+        if (old !== undefined) updates.push({ row: [key, old], time, diff: -1 });
+        updates.push({ row: [key, next], time, diff: 1 });
+        this.live.set(key, next);
+      }
+      this.interval(updates);
+    }
+
+    get records(): number {
+      return this.trace.batches().reduce((n, b) => n + b.length, 0);
+    }
+
+    /** Eight times what lives, and what came that `since` has not passed. */
+    get bound(): number {
+      return 8 * (this.live.size + this.#brought.reduce((a, b) => a + b, 0));
+    }
+  }
+
+  for (const [lag, changed] of [
+    [1, 1000],
+    [1, 30],
+    [6, 300],
+    [40, 20],
+  ] as const)
+    it(`holds what lives and what since has not passed, doing only what it owes: ${changed} changes, ${lag} behind`, () => {
+      const c = new Churn(lag);
+      for (let i = 0; i < 400; i++) {
+        c.change(changed, 1000);
+        assert.ok(c.records <= c.bound, `${c.records} records, ${c.live.size} live, interval ${i}`);
+        assert.ok(c.trace.batches().length <= 16, `${c.trace.batches().length} batches`);
+      }
+    });
+
+  it('sums what lies in one batch once since has passed it, also when nothing more comes', () => {
+    const c = new Churn(50);
+    for (let i = 0; i < 200; i++) c.change(500, 500);
+    for (let i = 0; i < 60; i++) c.interval([]);
+    assert.ok(c.records <= 2 * c.live.size, `${c.records} records, ${c.live.size} live`);
+  });
+
+  it('sums counts told piece by piece, where there is nothing but the key', () => {
+    const c = new Churn(3, [0, 1]);
+    for (let i = 0; i < 100; i++) {
+      const time = c.trace.upper;
+      c.interval(Array.from({ length: 200 }, (_, k) => ({ row: [k, 0], time, diff: 5 })));
+    }
+    for (let i = 0; i < 12; i++) c.interval([]);
+    assert.ok(c.records <= 400, `${c.records} records of 200 counts`);
+  });
+
+  it('forgets all when all is taken back bit by bit', () => {
+    const c = new Churn(1);
+    for (let i = 0; i < 1000; i += 100) c.change(1e4, i + 100);
+    const rows = [...c.live];
+    while (rows.length > 0) {
+      const time = c.trace.upper;
+      const gone = rows.splice(0, Math.ceil(rows.length / 20));
+      for (const [key] of gone) c.live.delete(key);
+      c.interval(gone.map((row) => ({ row, time, diff: -1 })));
+      assert.ok(c.records <= c.bound, `${c.records} records, ${c.live.size} live`);
+    }
+    for (let i = 0; i < 2; i++) c.interval([]);
+    assert.ok(c.records <= 8, `${c.records} records of nothing`);
+  });
+
   it('seals the empty frontier and what waits for future times', () => {
     const spec = arrangementSpec(KINDS, [0]);
     const trace = new Trace({ spec, operatorId: 1, events: new Sums() });

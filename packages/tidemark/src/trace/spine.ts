@@ -1,28 +1,55 @@
 /**
- * The batches of a trace, oldest first, merged in the background so that their number stays logarithmic in the
- * rows.
+ * The batches of a trace, oldest first, merged so that their number stays logarithmic in the rows, and the rows in proportion to what
+ * there is to say as of `since`, also on a worker that never has nothing else to do.
  *
- * Two neighbours are merged when the older is at most twice the newer and no reader may still cut between them
- * (`physical`). A merge advances times to `since`, sums equal updates and drops what cancels. Each inserted row
- * owes four rows of merging (`debt`): a merge of sizes a <= 2b is paid before another 3b/4 rows have come, so
- * merges end before the next one of their size begins.
+ * Two neighbours are merged when the older is at most twice the newer, three times if the newer takes rows back, and no reader may
+ * still cut between them (`physical`). A merge advances times to `since`, sums equal updates and drops what cancels. What came later
+ * than `since` stays apart until `since` has passed it: a batch of which that was half (`loose`) is merged again then, with its
+ * neighbour or alone. So once `since` has passed, all batches together hold at most eight times what is left when everything is summed:
+ * less than half of each is not summed, all that take rows back have at most half as many rows as the first, and all others as many.
+ *
+ * A merge is paid for by the rows that come while it goes on: in step with them, whole when half as many have come as its newer batch
+ * has, or some intervals are over (`debt`, `pay`). So it ends before the next one of its size begins, whatever a row costs to merge. What `since` has passed was
+ * paid for when it came, and is owed at once. Each row is merged some log2(rows) times by size, and at most as often again by `since`.
  */
 import type { Column } from '../repr/column.ts';
 import { type Frontier, MIN_TIME } from '../time/timestamp.ts';
-import { type ArrangedBatch, type ArrangementSpec, heapSize } from './arranged-batch.ts';
+import { type ArrangedBatch, type ArrangementSpec, emptyArranged, heapSize } from './arranged-batch.ts';
 import { BatchMerger } from './batch-merger.ts';
-import type { Fuel } from './fuel.ts';
+import { Fuel } from './fuel.ts';
 import type { TraceEvents } from './trace-events.ts';
 
-/** Rows of merging that an inserted row owes. */
-const MERGE_EFFORT = 4;
-/** So that a trickle of tiny batches still merges. */
-const MERGE_BASE = 64;
+/** Fuel that merging a row takes, about: only how evenly a merge is paid for depends on it. */
+const ROW_FUEL = 4;
+
+/** After so many intervals a merge is done, whatever came. */
+const GRACE_INTERVALS = 8;
 
 interface Layer {
   batch: ArrangedBatch;
-  /** The merge that joins this layer and the next one. */
-  merge: BatchMerger | undefined;
+  /** At most so many of its rows are later than `since` was when it was made. */
+  loose: number;
+  /** The merge of this layer, and of the next one if it is `both`. */
+  merge: Merge | undefined;
+}
+
+/** A merge under way. */
+interface Merge {
+  readonly merger: BatchMerger;
+  readonly both: boolean;
+  readonly loose: number;
+  /** What it takes, about. */
+  readonly cost: number;
+  /** Rows in whose course it is to be done, and those that came. */
+  readonly grace: number;
+  came: number;
+  spent: number;
+}
+
+/** Fuel that is due. */
+function owed(m: Merge): number {
+  if (m.came >= m.grace) return Math.max(m.cost - m.spent, 1);
+  return Math.max(0, Math.ceil((m.cost * m.came) / m.grace) - m.spent);
 }
 
 export interface SpineOptions {
@@ -40,7 +67,6 @@ export class Spine {
   #since: Frontier = MIN_TIME;
   #physical: Frontier = MIN_TIME;
   #open = true;
-  #debt = 0;
 
   constructor(options: SpineOptions) {
     this.#spec = options.spec;
@@ -61,8 +87,11 @@ export class Spine {
     return this.#physical;
   }
 
+  /** Fuel that merges are owed by the rows that have come. */
   get debt(): number {
-    return this.#debt;
+    let debt = 0;
+    for (const l of this.#layers) if (l.merge !== undefined) debt += owed(l.merge);
+    return debt;
   }
 
   get hasMergeWork(): boolean {
@@ -76,24 +105,30 @@ export class Spine {
   }
 
   insert(batch: ArrangedBatch): void {
-    if (batch.length === 0 && this.#extend(batch.upper)) return;
-    this.#layers.push({ batch, merge: undefined });
-    this.#listed = undefined;
-    this.#events.batchAdded(this.#operatorId, batch.length);
-    this.#heap(batch, 1);
-    this.#debt += MERGE_EFFORT * batch.length + MERGE_BASE;
-    this.#plan();
+    if (batch.length > 0 || !this.#extend(batch.upper)) {
+      this.#layers.push({ batch, loose: batch.length, merge: undefined });
+      this.#listed = undefined;
+      this.#events.batchAdded(this.#operatorId, batch.length);
+      this.#heap(batch, 1);
+    }
+    for (const { merge: m } of this.#layers)
+      if (m !== undefined) m.came += Math.max(batch.length, Math.ceil(m.grace / GRACE_INTERVALS));
+    this.plan();
   }
 
   /** Without updates it is the last batch's bound that moves, unless a reader may cut there or that batch is in a merge. */
   #extend(upper: Frontier): boolean {
     const n = this.#layers.length;
     const last = this.#layers[n - 1];
-    if (last === undefined || upper > this.#physical || last.merge !== undefined) return false;
-    if (n > 1 && this.#layers[n - 2]!.merge !== undefined) return false;
+    if (last === undefined || upper > this.#physical || this.#busy(n - 1)) return false;
     last.batch = { ...last.batch, upper };
     this.#listed = undefined;
     return true;
+  }
+
+  /** Whether the layer is in a merge. */
+  #busy(i: number): boolean {
+    return this.#layers[i]?.merge !== undefined || this.#layers[i - 1]?.merge?.both === true;
   }
 
   /**
@@ -105,7 +140,7 @@ export class Spine {
     if (since > this.#since) this.#since = since;
     const further = physical > this.#physical;
     this.#physical = physical;
-    if (further) this.#plan();
+    if (further) this.#joinNeighbours();
   }
 
   /** Forgets everything. */
@@ -117,57 +152,115 @@ export class Spine {
     }
     this.#layers = [];
     this.#listed = undefined;
-    this.#debt = 0;
   }
 
   /** Goes on with merges, the newest first: they are the small ones that others wait for. */
   work(fuel: Fuel): void {
+    this.#workOn(fuel, () => Number.POSITIVE_INFINITY);
+  }
+
+  /** Goes on with what merges are owed. */
+  pay(fuel: Fuel): void {
+    this.#workOn(fuel, owed);
+  }
+
+  #workOn(fuel: Fuel, share: (m: Merge) => number): void {
     while (!fuel.exhausted) {
-      let at = this.#layers.length - 2;
-      while (at >= 0 && this.#layers[at]!.merge === undefined) at--;
-      if (at < 0) {
-        this.#debt = 0;
-        return;
-      }
-      const before = fuel.remaining;
-      const merged = this.#layers[at]!.merge!.work(fuel);
-      this.#debt = Math.max(0, this.#debt - (Number.isFinite(before) ? before - fuel.remaining : this.#debt));
-      if (merged !== undefined) {
-        this.#install(at, merged);
-        this.#plan();
-      }
+      const at = this.#layers.findLastIndex((l) => l.merge !== undefined && share(l.merge) > 0);
+      if (at < 0) return;
+      const m = this.#layers[at]!.merge!;
+      const part = new Fuel(Math.min(fuel.remaining, share(m)));
+      const given = part.remaining;
+      const merged = m.merger.work(part);
+      // Without a bound nothing is left to account for: it is done.
+      const spent = Number.isFinite(given) ? given - part.remaining : 0;
+      m.spent += spent;
+      fuel.spend(spent);
+      if (merged === undefined) continue;
+      this.#install(at, { batch: merged, loose: m.loose, layers: m.both ? 2 : 1 });
+      this.plan();
     }
   }
 
-  /** The merged batch takes the place of its two parts. */
-  #install(at: number, merged: ArrangedBatch): void {
+  /** The merged batch takes the place of its parts. */
+  #install(
+    at: number,
+    merged: { readonly batch: ArrangedBatch; readonly loose: number; readonly layers: 1 | 2 },
+  ): void {
     const older = this.#layers[at]!.batch;
-    const newer = this.#layers[at + 1]!.batch;
+    const newer = merged.layers === 2 ? this.#layers[at + 1]!.batch : undefined;
     this.#heap(older, -1);
-    this.#heap(newer, -1);
-    this.#heap(merged, 1);
-    this.#events.batchesMerged(this.#operatorId, older.length, newer.length, merged.length);
-    this.#layers.splice(at, 2, {
-      batch: { ...merged, lower: older.lower, upper: newer.upper },
+    if (newer !== undefined) this.#heap(newer, -1);
+    this.#heap(merged.batch, 1);
+    const { length } = merged.batch;
+    if (newer !== undefined) this.#events.batchesMerged(this.#operatorId, older.length, newer.length, length);
+    else {
+      this.#events.batchAdded(this.#operatorId, length);
+      this.#events.batchDropped(this.#operatorId, older.length);
+    }
+    this.#layers.splice(at, merged.layers, {
+      batch: { ...merged.batch, lower: older.lower, upper: (newer ?? older).upper },
+      loose: Math.min(merged.loose, length),
       merge: undefined,
     });
     this.#listed = undefined;
   }
 
-  /** Starts the merges that are due; with an empty batch it is a matter of bounds, done at once. */
-  #plan(): void {
+  /** Starts the merges that are due: at an interval with updates or without. */
+  plan(): void {
+    this.#joinNeighbours();
+    for (let i = this.#layers.length - 1; i >= 0; i--)
+      if (!this.#busy(i) && this.#isStale(this.#layers[i]!)) this.#begin(i, undefined);
+  }
+
+  /** With an empty batch it is a matter of bounds, done at once. */
+  #joinNeighbours(): void {
     const layers = this.#layers;
     for (let i = layers.length - 2; i >= 0; i--) {
       const a = layers[i]!;
       const b = layers[i + 1]!;
-      if (b.batch.upper > this.#physical) continue;
-      if (a.merge !== undefined || b.merge !== undefined) continue;
-      if (i > 0 && layers[i - 1]!.merge !== undefined) continue;
-      if (a.batch.length === 0 || b.batch.length === 0)
-        this.#install(i, a.batch.length === 0 ? b.batch : a.batch);
-      else if (a.batch.length <= 2 * b.batch.length && fitTogether(a.batch, b.batch))
-        a.merge = new BatchMerger(this.#spec, a.batch, b.batch, this.#since);
+      if (b.batch.upper > this.#physical || this.#busy(i) || this.#busy(i + 1)) continue;
+      if (a.batch.length === 0 || b.batch.length === 0) {
+        const { batch, loose } = a.batch.length === 0 ? b : a;
+        this.#install(i, { batch, loose, layers: 2 });
+      } else if (
+        (a.batch.length <= (b.batch.negatives ? 3 : 2) * b.batch.length || this.#isStale(a)) &&
+        fitTogether(a.batch, b.batch)
+      )
+        this.#begin(i, b);
     }
+  }
+
+  /** Whether half of it would not be told apart any more, and something may cancel or be the same. */
+  #isStale({ batch: b, loose }: Layer): boolean {
+    return (
+      b.minTime < b.maxTime &&
+      b.maxTime <= this.#since &&
+      2 * loose >= b.length &&
+      (b.negatives || (b.values.length === 0 && b.keyCount < b.length))
+    );
+  }
+
+  #begin(i: number, next: Layer | undefined): void {
+    const layer = this.#layers[i]!;
+    const since = this.#since;
+    const parts = next === undefined ? [layer] : [layer, next];
+    let loose = 0;
+    let rows = 0;
+    for (const p of parts) {
+      rows += p.batch.length;
+      if (p.batch.maxTime > since) loose += p.loose;
+    }
+    const newer = next?.batch ?? emptyArranged(this.#spec, layer.batch);
+    layer.merge = {
+      merger: new BatchMerger(this.#spec, layer.batch, newer, since),
+      both: next !== undefined,
+      loose,
+      cost: ROW_FUEL * rows,
+      grace: next === undefined || this.#isStale(layer) ? 0 : next.batch.length >> 1,
+      came: 0,
+      spent: 0,
+    };
   }
 
   #heap(batch: ArrangedBatch, sign: 1 | -1): void {

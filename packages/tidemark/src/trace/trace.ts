@@ -132,6 +132,8 @@ export class Trace {
     let physical = EMPTY;
     for (const h of this.#handles) if (h.physical < physical) physical = h.physical;
     this.#spine.setCompaction(this.since, physical);
+    // Otherwise it waits for what the writer says next.
+    if (this.#writer !== 'live') this.#spine.plan();
     if (this.#spine.hasMergeWork) this.#onMergeWork?.(this);
   }
 
@@ -171,9 +173,13 @@ export class Trace {
     return this.#spine.batches();
   }
 
-  /** Rows that merges owe to insertions. */
+  /** Fuel that its merges are owed by what was inserted. */
   get mergeDebt(): number {
     return this.#spine.debt;
+  }
+
+  pay(fuel: Fuel): void {
+    this.#spine.pay(fuel);
   }
 
   get hasMergeWork(): boolean {
