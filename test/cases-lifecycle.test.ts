@@ -9,12 +9,13 @@ import type { GlobalId } from '../packages/tidemark/src/base/ids.ts';
 import { frontierOwner } from '../packages/tidemark/src/compute/frontier-owner.ts';
 import type { Command } from '../packages/tidemark/src/compute/protocol.ts';
 import type { TestEnvironment } from '../packages/tidemark/src/testkit/simulator.ts';
+import { Subscribed } from '../packages/tidemark/src/testkit/subscribed.ts';
 import type { TestOptions } from '../packages/tidemark/src/testkit/test-options.ts';
+import { onWorkers } from './support/on-workers.ts';
 import { openWatched, type Watched } from './support/watched.ts';
 import { openWireDatabase, rowsOf } from './support/wire-database.ts';
 
 const LIFECYCLE = 'mz_introspection.mz_compute_lifecycle_events_per_worker';
-const WORKERS = [1, 2, 4];
 
 async function watched(
   options: TestOptions,
@@ -30,8 +31,9 @@ const eventsOf = async (t: TestEnvironment, id: GlobalId): Promise<readonly stri
     String(r['event']),
   );
 
-for (const workers of WORKERS)
-  test(`however often a view refreshes, its log stays as it was, with at most three rows a worker and three more, on ${workers} workers`, () => {
+onWorkers(
+  'however often a view refreshes, its log stays as it was, with at most three rows a worker and three more',
+  (workers) => {
     const held: GlobalId[] = [];
     const onCommand = (c: Command): Command => {
       if (c.kind !== 'createDataflow' || !c.dataflow.name.endsWith('blocked')) return c;
@@ -68,7 +70,8 @@ for (const workers of WORKERS)
           `${name} went on refreshing`,
         );
     });
-  });
+  },
+);
 
 for (const workers of [2, 4])
   test(`of many views each is written by one worker, the elected one, and not all by the same, on ${workers} workers`, () =>
@@ -84,14 +87,25 @@ for (const workers of [2, 4])
       assert.equal(new Set(rows.map((r) => r['worker_id'])).size, workers, 'each worker has some');
     }));
 
-for (const workers of WORKERS)
-  test(`L06: what is constant has not waited: its queue is nothing, also in its history, on ${workers} workers`, () =>
+onWorkers(
+  'L06: what is constant has started when it is first seen, and has not waited: also in its history',
+  (workers) =>
     watched({ workers }, async (t) => {
+      const log = await t.settle(
+        Subscribed.start(t.session(), `SUBSCRIBE (SELECT * FROM ${LIFECYCLE}) WITH (PROGRESS)`),
+      );
       await t.exec(
         'CREATE MATERIALIZED VIEW k AS SELECT 1 AS a; CREATE VIEW c AS SELECT 2 AS a; CREATE INDEX i ON c (a)',
       );
       await t.advance(2500);
+      await t.settle(log.completeBefore(t.time.nowMs() - 1000));
+      log.close();
       for (const name of ['k', 'i']) {
+        for (let worker = 0; worker < workers; worker++) {
+          const seen = log.updates.filter(({ row }) => row[0] === t.id(name) && row[1] === String(worker));
+          const first = seen.filter((u) => u.time === seen[0]?.time).map((u) => u.row[2]);
+          assert.ok(first.includes('installed') && first.includes('started'), `${name} at first: ${first}`);
+        }
         const rows =
           await t.query(`SELECT a.worker_id, b.occurred_at - a.occurred_at < INTERVAL '1 millisecond' AS at_once
           FROM ${LIFECYCLE} a JOIN ${LIFECYCLE} b ON a.export_id = b.export_id AND a.worker_id = b.worker_id
@@ -104,7 +118,8 @@ for (const workers of WORKERS)
           WHERE object_id = '${t.id(name)}'`);
         assert.equal(history!['at_once'], true, name);
       }
-    }));
+    }),
+);
 
 test('L11: while a join hydrates on worker threads, its log is asked over and over, and answers', async () => {
   const db = await openWireDatabase({ workers: 'threads' });
@@ -135,8 +150,9 @@ test('L11: while a join hydrates on worker threads, its log is asked over and ov
   }
 });
 
-for (const workers of WORKERS)
-  test(`L12: a crash at every point of ten views and ten indexes: what is shown is complete and of this life, or said not to be, on ${workers} workers`, () =>
+onWorkers(
+  'L12: a crash at every point of ten views and ten indexes: what is shown is complete and of this life, or said not to be',
+  (workers) =>
     watched({ workers }, async (t) => {
       await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
       const names = Array.from({ length: 10 }, (_, i) => [`v${i}`, `i${i}`]).flat();
@@ -169,10 +185,12 @@ for (const workers of WORKERS)
         }
         assert.ok(fresh, 'in the end it is fresh');
       }
-    }));
+    }),
+);
 
-for (const workers of WORKERS)
-  test(`L20: behind a build that is stuck in the only slot, DDL goes on and a read that waits ends with its timeout, on ${workers} workers`, () =>
+onWorkers(
+  'L20: behind a build that is stuck in the only slot, DDL goes on and a read that waits ends with its timeout',
+  (workers) =>
     watched({ workers }, async (t) => {
       await t.exec(
         'CREATE TABLE slow (a int); INSERT INTO slow VALUES (1); CREATE TABLE t (a int); INSERT INTO t VALUES (2)',
@@ -195,10 +213,12 @@ for (const workers of WORKERS)
       release();
       assert.deepEqual(await t.query('SELECT a FROM next'), [{ a: 2 }]);
       await t.exec('ALTER SYSTEM RESET compute_hydration_concurrency');
-    }));
+    }),
+);
 
-for (const workers of WORKERS)
-  test(`L28: a worker dies in the middle of a build with a query waiting: an error, and then nothing is busy, on ${workers} workers`, () =>
+onWorkers(
+  'L28: a worker dies in the middle of a build with a query waiting: an error, and then nothing is busy',
+  (workers) =>
     watched({ workers }, async (t) => {
       await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
       const release = t.holdReads('t');
@@ -221,7 +241,8 @@ for (const workers of WORKERS)
       assert.deepEqual(await again.result(), [{ a: 1 }]);
       await t.advance(2000);
       assert.equal(readiness(t.env, { stableForMs: 1000 }).ready, true);
-    }));
+    }),
+);
 
 /** Records in the arrangements of an export, over all workers. */
 async function recordsOf(t: TestEnvironment, id: GlobalId): Promise<number> {
@@ -232,35 +253,35 @@ async function recordsOf(t: TestEnvironment, id: GlobalId): Promise<number> {
   return Number(row!['n']);
 }
 
-for (const workers of WORKERS)
-  test(`L29: a view refreshed once holds nothing of sixty thousand updates that follow, on ${workers} workers`, () =>
-    watched({ workers }, async (t) => {
-      await t.exec(
-        'CREATE TABLE t (k int, a int); INSERT INTO t SELECT x, 0 FROM generate_series(1, 1000) AS g(x)',
+onWorkers('L29: a view refreshed once holds nothing of sixty thousand updates that follow', (workers) =>
+  watched({ workers }, async (t) => {
+    await t.exec(
+      'CREATE TABLE t (k int, a int); INSERT INTO t SELECT x, 0 FROM generate_series(1, 1000) AS g(x)',
+    );
+    await t.exec('CREATE INDEX i ON t (k)');
+    await t.exec('CREATE MATERIALIZED VIEW once WITH (REFRESH AT CREATION) AS SELECT sum(a) AS s FROM t');
+    await t.advance(2000);
+    const since = async (): Promise<number> => {
+      const rows = await t.query(
+        `SELECT read_frontier AS f FROM mz_internal.mz_frontiers WHERE object_id IN ('${t.id('t')}', '${t.id('i')}')`,
       );
-      await t.exec('CREATE INDEX i ON t (k)');
-      await t.exec('CREATE MATERIALIZED VIEW once WITH (REFRESH AT CREATION) AS SELECT sum(a) AS s FROM t');
-      await t.advance(2000);
-      const since = async (): Promise<number> => {
-        const rows = await t.query(
-          `SELECT read_frontier AS f FROM mz_internal.mz_frontiers WHERE object_id IN ('${t.id('t')}', '${t.id('i')}')`,
-        );
-        assert.equal(rows.length, 2);
-        return Math.min(...rows.map((r) => Number(r['f'])));
-      };
-      const before = await since();
-      const records: number[] = [];
-      for (let i = 0; i < 60; i++) {
-        await t.exec('UPDATE t SET a = a + 1');
-        if (i % 10 === 9) await t.advance(3000);
-        if (i % 30 !== 29) continue;
-        await t.advance(12_000);
-        records.push(await recordsOf(t, t.id('i')));
-      }
-      assert.ok((await since()) - before > 20_000, 'the read frontiers of its input move on');
-      assert.ok(
-        records[0]! < 40_000 && records[1]! <= records[0]! * 1.1,
-        `of 120,000 changes of rows there are ${records.join(', then ')}`,
-      );
-      assert.deepEqual(await t.query('SELECT s::text FROM once'), [{ s: '0' }]);
-    }));
+      assert.equal(rows.length, 2);
+      return Math.min(...rows.map((r) => Number(r['f'])));
+    };
+    const before = await since();
+    const records: number[] = [];
+    for (let i = 0; i < 60; i++) {
+      await t.exec('UPDATE t SET a = a + 1');
+      if (i % 10 === 9) await t.advance(3000);
+      if (i % 30 !== 29) continue;
+      await t.advance(12_000);
+      records.push(await recordsOf(t, t.id('i')));
+    }
+    assert.ok((await since()) - before > 20_000, 'the read frontiers of its input move on');
+    assert.ok(
+      records[0]! < 40_000 && records[1]! <= records[0]! * 1.1,
+      `of 120,000 changes of rows there are ${records.join(', then ')}`,
+    );
+    assert.deepEqual(await t.query('SELECT s::text FROM once'), [{ s: '0' }]);
+  }),
+);

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTest, type TestEnvironment } from '../packages/tidemark/src/testkit/simulator.ts';
+import { onWorkers } from './support/on-workers.ts';
 
 const STAGES = 'SELECT event, reason FROM mz_introspection.mz_compute_lifecycle_events_per_worker';
 
@@ -18,41 +19,38 @@ async function stages(t: TestEnvironment, name: string): Promise<readonly string
 const column = (rows: readonly Record<string, unknown>[], name: string): unknown[] =>
   rows.map((r) => r[name]).sort();
 
-async function pair(seed = 1): Promise<{ leader: TestEnvironment; candidate: TestEnvironment }> {
-  const leader = await openTest({ seed, workers: 2 });
+async function pair(workers = 2): Promise<{ leader: TestEnvironment; candidate: TestEnvironment }> {
+  const leader = await openTest({ workers });
   await leader.exec(`CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2);
     CREATE MATERIALIZED VIEW mv AS SELECT a * 10 AS b FROM t; CREATE INDEX i ON t (a)`);
   await leader.advance(1000);
-  return { leader, candidate: await leader.standby({ workers: 2 }) };
+  return { leader, candidate: await leader.standby({ workers }) };
 }
 
-test('L07: a view with contents is blocked, not written, until the promotion; then unblocked, then written', async () => {
-  const { leader, candidate } = await pair();
-  await candidate.caughtUp();
-  assert.deepEqual(await stages(candidate, 'mv'), [
-    'installed',
-    'started',
-    'hydrated',
-    'write_blocked(read_only)',
-  ]);
-  assert.deepEqual(column(await candidate.query('SELECT * FROM mv'), 'b'), [10, 20]);
-  await candidate.promote();
-  await candidate.exec('INSERT INTO t VALUES (3)');
-  assert.deepEqual(column(await candidate.query('SELECT * FROM mv'), 'b'), [10, 20, 30]);
-  assert.deepEqual(await stages(candidate, 'mv'), [
-    'installed',
-    'started',
-    'hydrated',
-    'write_blocked(read_only)',
-    'write_unblocked',
-    'written',
-  ]);
-  await leader.close();
-  await candidate.close();
-});
+for (const [old, isThere] of [
+  ['lives', true],
+  ['has ended', false],
+] as const)
+  onWorkers(
+    `L07: a view with contents is blocked, not written, until the promotion; then unblocked, then written; the old process ${old}`,
+    async (workers) => {
+      const { leader, candidate } = await pair(workers);
+      if (!isThere) await leader.close();
+      await candidate.caughtUp();
+      const blocked = ['installed', 'started', 'hydrated', 'write_blocked(read_only)'];
+      assert.deepEqual(await stages(candidate, 'mv'), blocked);
+      assert.deepEqual(column(await candidate.query('SELECT * FROM mv'), 'b'), [10, 20]);
+      await candidate.promote();
+      await candidate.exec('INSERT INTO t VALUES (3)');
+      assert.deepEqual(column(await candidate.query('SELECT * FROM mv'), 'b'), [10, 20, 30]);
+      assert.deepEqual(await stages(candidate, 'mv'), [...blocked, 'write_unblocked', 'written']);
+      if (isThere) await leader.close();
+      await candidate.close();
+    },
+  );
 
-test('L13: a cluster without replicas is listed and blocks no promotion', async () => {
-  const { leader, candidate } = await pair();
+onWorkers('L13: a cluster without replicas is listed and blocks no promotion', async (workers) => {
+  const { leader, candidate } = await pair(workers);
   await leader.exec('CREATE CLUSTER empty REPLICAS (); CREATE INDEX e IN CLUSTER empty ON t (a)');
   await candidate.until(
     () => candidate.env.catalog.cluster('empty') !== undefined,
@@ -68,8 +66,8 @@ test('L13: a cluster without replicas is listed and blocks no promotion', async 
   await candidate.close();
 });
 
-test('L14: what the leader creates meanwhile counts', async () => {
-  const { leader, candidate } = await pair();
+onWorkers('L14: what the leader creates meanwhile counts', async (workers) => {
+  const { leader, candidate } = await pair(workers);
   await candidate.caughtUp();
   const go = candidate.stallWorker(0);
   await leader.exec('CREATE MATERIALIZED VIEW mv2 AS SELECT count(*) AS n FROM t');

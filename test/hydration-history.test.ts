@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { openTest, type TestEnvironment, type TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
+import { onWorkers } from './support/on-workers.ts';
 
 const OBJECTS = 'mz_internal.mz_object_hydration_history';
 const REPLICAS = 'mz_internal.mz_replica_hydration_history';
@@ -98,8 +99,8 @@ test('a replica that dies takes what was under way with it; one that is dropped,
     release();
   }));
 
-test('L09: a replica without objects has an episode of none, log indexes are not counted', () =>
-  withTest(2, async (t) => {
+onWorkers('L09: a replica without objects has an episode of none, log indexes are not counted', (workers) =>
+  withTest(workers, async (t) => {
     await t.exec("CREATE CLUSTER c REPLICAS (r (SIZE '2'))");
     await t.advance(1000);
     const id = t.replicaOf('c').id;
@@ -112,54 +113,60 @@ test('L09: a replica without objects has an episode of none, log indexes are not
       [0, 'hydrated'],
       [1, 'hydrated'],
     ]);
-  }));
+  }),
+);
 
 const PROGRESS =
   'SELECT object_id, rows_done, rows_total FROM mz_internal.mz_hydration_progress ORDER BY object_id';
 
-test('L16, L17: progress weighs inputs by rows, is fixed by the as-of, and completes when the object is hydrated', () =>
-  withTest(2, async (t) => {
-    await t.exec('CREATE TABLE big (a int); INSERT INTO big SELECT generate_series(1, 1000)');
-    await t.exec('INSERT INTO big SELECT generate_series(1, 9000)');
-    const small = ['s1', 's2', 's3'];
-    for (const s of small)
-      await t.exec(`CREATE TABLE ${s} (a int); INSERT INTO ${s} SELECT generate_series(1, 10)`);
-    const look = async (): Promise<readonly unknown[][]> =>
-      of(await t.query(PROGRESS), 'rows_done', 'rows_total');
-    const release = t.holdReads('big', { letThrough: 1 });
-    await t.exec(
-      'CREATE MATERIALIZED VIEW v AS SELECT big.a FROM big, s1, s2, s3 WHERE big.a = s1.a AND s1.a = s2.a AND s2.a = s3.a',
-    );
-    await t.advance(3000);
-    const part = await look();
-    // Which of its two parts comes first is chance.
-    assert.ok([1030, 9030].includes(part[0]![0] as number), `one part of big and the small tables: ${part}`);
-    assert.deepEqual(part, [[part[0]![0], 10_030]]);
-    await t.exec('INSERT INTO big SELECT generate_series(1, 500)');
-    await t.advance(3000);
-    assert.deepEqual(await look(), part, 'what is inserted later does not count');
-    release();
-    await t.advance(3000);
-    assert.deepEqual(await look(), [[10_030, 10_030]]);
-    await t.exec('CREATE INDEX i ON v (a)');
-    await t.exec('CREATE MATERIALIZED VIEW w AS SELECT a FROM v WHERE a > 3');
-    await t.advance(3000);
-    const [, , w] = await look();
-    assert.deepEqual(w, [10, 10], 'the updates in the arrangement that it imports');
-    await t.exec('DROP MATERIALIZED VIEW w');
-    await t.advance(1000);
-    assert.equal((await look()).length, 2);
-    await t.crash();
-    await t.advance(300);
-    assert.deepEqual(await look(), [], 'what a replica had read is gone with it');
-    await t.connected();
-    await t.advance(3000);
-    const again = await look();
-    assert.ok(again.length === 2 && again.every(([done, total]) => done === total && done !== null));
-  }));
+onWorkers(
+  'L16, L17: progress weighs inputs by rows, is fixed by the as-of, and completes when the object is hydrated',
+  (workers) =>
+    withTest(workers, async (t) => {
+      await t.exec('CREATE TABLE big (a int)');
+      for (let i = 0; i < 10; i++) await t.exec('INSERT INTO big SELECT generate_series(1, 1000)');
+      const small = ['s1', 's2', 's3'];
+      for (const s of small)
+        await t.exec(`CREATE TABLE ${s} (a int); INSERT INTO ${s} SELECT generate_series(1, 10)`);
+      const look = async (): Promise<readonly unknown[][]> =>
+        of(await t.query(PROGRESS), 'rows_done', 'rows_total');
+      const release = t.holdReads('big', { letThrough: 1 });
+      await t.exec(
+        'CREATE MATERIALIZED VIEW v AS SELECT big.a FROM big, s1, s2, s3 WHERE big.a = s1.a AND s1.a = s2.a AND s2.a = s3.a',
+      );
+      await t.advance(3000);
+      const part = await look();
+      assert.deepEqual(
+        part,
+        [[1030, 10_030]],
+        'a tenth of big and the small tables: a tenth, not four of five',
+      );
+      await t.exec('INSERT INTO big SELECT generate_series(1, 500)');
+      await t.advance(3000);
+      assert.deepEqual(await look(), part, 'what is inserted later does not count');
+      release();
+      await t.advance(3000);
+      assert.deepEqual(await look(), [[10_030, 10_030]]);
+      await t.exec('CREATE INDEX i ON v (a)');
+      await t.exec('CREATE MATERIALIZED VIEW w AS SELECT a FROM v WHERE a > 3');
+      await t.advance(3000);
+      const [, , w] = await look();
+      assert.deepEqual(w, [10, 10], 'the updates in the arrangement that it imports');
+      await t.exec('DROP MATERIALIZED VIEW w');
+      await t.advance(1000);
+      assert.equal((await look()).length, 2);
+      await t.crash();
+      await t.advance(300);
+      assert.deepEqual(await look(), [], 'what a replica had read is gone with it');
+      await t.connected();
+      await t.advance(3000);
+      const again = await look();
+      assert.ok(again.length === 2 && again.every(([done, total]) => done === total && done !== null));
+    }),
+);
 
-test('L24: what was under way when the environment ended is not under way for ever', () =>
-  withTest(2, async (t) => {
+onWorkers('L24: what was under way when the environment ended is not under way for ever', (workers) =>
+  withTest(workers, async (t) => {
     await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE INDEX done ON t (a)');
     await t.advance(500);
     const release = t.holdReads('t');
@@ -175,25 +182,29 @@ test('L24: what was under way when the environment ended is not under way for ev
       `SELECT status FROM ${REPLICAS} WHERE finished_at IS NULL OR status = 'hydrating'`,
     );
     assert.deepEqual(replicas, []);
-  }));
+  }),
+);
 
-test('L24: a replica that was done and cannot come back shows its last finish, and the error', () =>
-  withTest(1, async (t) => {
-    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
-    await t.advance(1000);
-    await t.crash();
-    await t.advance(100);
-    const [last] =
-      await t.query(`SELECT r.status, r.finished_at IS NOT NULL AS finished, s.status AS now, s.reason
+onWorkers(
+  'L24: a replica that was done and cannot come back shows its last finish, and the error',
+  (workers) =>
+    withTest(workers, async (t) => {
+      await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+      await t.advance(1000);
+      await t.crash();
+      await t.advance(100);
+      const [last] =
+        await t.query(`SELECT r.status, r.finished_at IS NOT NULL AS finished, s.status AS now, s.reason
       FROM ${REPLICAS} r JOIN mz_internal.mz_cluster_replica_statuses s ON s.replica_id = r.replica_id
       ORDER BY r.started_at DESC LIMIT 1`);
-    assert.deepEqual(last, {
-      status: 'hydrated',
-      finished: true,
-      now: 'offline',
-      reason: 'crashed by the test',
-    });
-  }));
+      assert.deepEqual(last, {
+        status: 'hydrated',
+        finished: true,
+        now: 'offline',
+        reason: 'crashed by the test',
+      });
+    }),
+);
 
 test('rows are kept for hydration_history_retention', () =>
   withTest(1, async (t) => {

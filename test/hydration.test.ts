@@ -15,52 +15,56 @@ import {
   replicas,
   rollup,
   short,
-  WORKERS,
   watched,
 } from './support/hydration-queries.ts';
+import { onWorkers } from './support/on-workers.ts';
 
-for (const workers of WORKERS)
-  test(`on ${workers} workers: computing, waiting for an index that computes, and done`, () =>
+onWorkers('computing, waiting for an index that computes, and done', (workers) =>
+  watched({ workers }, async (t) => {
+    const release = await held(t);
+    await t.exec('CREATE INDEX i ON slow (a); CREATE MATERIALIZED VIEW v AS SELECT a FROM slow');
+    await t.exec('CREATE MATERIALIZED VIEW w AS SELECT a FROM quick; CREATE INDEX j ON quick (a)');
+    await t.advance(1000);
+    assert.deepEqual(short(await blockers(t)), [
+      ['i', 'started', 'computing', null],
+      ['v', 'installed', 'waiting_for_inputs', 'i'],
+    ]);
+    assert.deepEqual(missing(t), [
+      'i on replica u1: started, computing',
+      `v on replica u1: installed, waiting_for_inputs (waits for ${t.id('i')})`,
+    ]);
+    release();
+    await t.advance(1000);
+    assert.deepEqual(await blockers(t), []);
+    assert.equal(readiness(t.env).ready, true);
+  }),
+);
+
+onWorkers(
+  'L19: a view that is created while its input is held has its blocker at once, before the log has its row',
+  (workers) =>
     watched({ workers }, async (t) => {
-      const release = await held(t);
-      await t.exec('CREATE INDEX i ON slow (a); CREATE MATERIALIZED VIEW v AS SELECT a FROM slow');
-      await t.exec('CREATE MATERIALIZED VIEW w AS SELECT a FROM quick; CREATE INDEX j ON quick (a)');
-      await t.advance(1000);
-      assert.deepEqual(short(await blockers(t)), [
-        ['i', 'started', 'computing', null],
-        ['v', 'installed', 'waiting_for_inputs', 'i'],
-      ]);
-      assert.deepEqual(missing(t), [
-        'i on replica u1: started, computing',
-        `v on replica u1: installed, waiting_for_inputs (waits for ${t.id('i')})`,
-      ]);
-      release();
-      await t.advance(1000);
-      assert.deepEqual(await blockers(t), []);
-      assert.equal(readiness(t.env).ready, true);
-    }));
+      await held(t);
+      await t.exec('CREATE INDEX i ON slow (a)');
+      const created = micros(t);
+      await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM slow');
+      const [row] = await blockers(t, `b.object_id = '${t.id('v')}'`);
+      assert.ok(['installing', 'waiting_for_inputs'].includes(String(row!['reason'])));
+      assert.ok(Number(row!['since']) >= created - 1000);
+      await t.advance(2000);
+      const [later] = await blockers(t, `b.object_id = '${t.id('v')}'`);
+      assert.deepEqual([later!['reason'], later!['blocked_by']], ['waiting_for_inputs', 'i']);
+      assert.equal(later!['since'], (await rollup(t, 'v'))!['installed_at'], 'since it was installed');
+      const log = 'mz_introspection.mz_compute_lifecycle_events_per_worker';
+      const logged = await t.query(`SELECT DISTINCT event FROM ${log} WHERE export_id = '${t.id('v')}'`);
+      assert.deepEqual(logged, [{ event: 'installed' }]);
+      await t.exec('DROP TABLE slow CASCADE');
+    }),
+);
 
-test('L19: a view that is created while its input is held has its blocker at once, before the log has its row', () =>
-  watched({ workers: 2 }, async (t) => {
-    await held(t);
-    await t.exec('CREATE INDEX i ON slow (a)');
-    const created = micros(t);
-    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM slow');
-    const [row] = await blockers(t, `b.object_id = '${t.id('v')}'`);
-    assert.ok(['installing', 'waiting_for_inputs'].includes(String(row!['reason'])));
-    assert.ok(Number(row!['since']) >= created - 1000);
-    await t.advance(2000);
-    const [later] = await blockers(t, `b.object_id = '${t.id('v')}'`);
-    assert.deepEqual([later!['reason'], later!['blocked_by']], ['waiting_for_inputs', 'i']);
-    assert.equal(later!['since'], (await rollup(t, 'v'))!['installed_at'], 'since it was installed');
-    const log = 'mz_introspection.mz_compute_lifecycle_events_per_worker';
-    const logged = await t.query(`SELECT DISTINCT event FROM ${log} WHERE export_id = '${t.id('v')}'`);
-    assert.deepEqual(logged, [{ event: 'installed' }]);
-    await t.exec('DROP TABLE slow CASCADE');
-  }));
-
-for (const workers of WORKERS)
-  test(`L27 on ${workers} workers: one of five objects is stuck: the replica is not hydrated, and it is named, with how long`, () =>
+onWorkers(
+  'L27: one of five objects is stuck: the replica is not hydrated, and it is named, with how long',
+  (workers) =>
     watched({ workers }, async (t) => {
       const release = await held(t);
       for (let i = 0; i < 4; i++)
@@ -87,7 +91,8 @@ for (const workers of WORKERS)
       const stuck = await rollup(t, 'stuck');
       assert.equal(done!['hydrated_at'], stuck!['hydrated_at']);
       assert.equal(done!['written_at'], stuck!['written_at']);
-    }));
+    }),
+);
 
 test('one worker that stands still: the object is not installed, and the rollup does not claim it', () =>
   watched({ workers: 4 }, async (t) => {
@@ -174,59 +179,101 @@ test('a lost replica: every object says so, with the stage it had, and nothing o
     assert.deepEqual(await blockers(t), []);
   }));
 
-for (const skewMs of [
-  [5000, -5000],
-  [-5000, 5000],
-])
-  test(`L03: clocks that differ by ten seconds (${skewMs.join()}) lose no rollup, and no interval is negative`, () =>
-    watched({ workers: 2, skewMs }, async (t) => {
-      await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
-      await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t; CREATE INDEX i ON t (a)');
+for (const sign of [1, -1])
+  onWorkers(
+    `L03: clocks of workers and environment that differ by ${sign * 5} seconds, one ahead and one behind, lose no rollup, and no interval is negative`,
+    (workers) => {
+      const skewMs = Array.from({ length: workers }, (_, i) => (i % 2 === 0 ? sign : -sign) * 5000);
+      return watched({ workers, skewMs }, async (t) => {
+        await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+        await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t; CREATE INDEX i ON t (a)');
+        await t.advance(1000);
+        assert.deepEqual(await blockers(t), []);
+        for (const name of ['v', 'i']) {
+          const r = await rollup(t, name);
+          assert.ok(r !== undefined && r['installed_at'] !== null && r['started_at'] !== null, name);
+          assert.notEqual(r['hydrated_at'], null, name);
+        }
+        const v = await rollup(t, 'v');
+        assert.ok((v!['written_at'] as bigint) >= (v!['hydrated_at'] as bigint), 'never before computed');
+        assert.partialDeepStrictEqual((await replicas(t))[0], { hydrated: true, hydrated_objects: 2n });
+        await t.advance(12_000);
+        const history =
+          await t.query(`SELECT object_id, queue_ns >= 0 AND compute_ns >= 0 AND coalesce(blocked_ns, 0) >= 0
+          AND coalesce(write_ns, 0) >= 0 AS clamped FROM mz_internal.mz_object_hydration_history ORDER BY 1`);
+        assert.deepEqual(
+          history,
+          ['v', 'i'].map((name) => ({ object_id: t.id(name), clamped: true })),
+        );
+      });
+    },
+  );
+
+onWorkers(
+  'L26: what has nothing to restore is done, after a restart too: over a table that is empty, one that was never written, a source without rows, what is complete for ever',
+  async (workers) => {
+    const columns = [{ name: 'a', type: type('int4'), nullable: true }];
+    const files: FileReader = {
+      describe: async () => ({ desc: { columns, keys: [] }, rowsKnown: 0, bytes: 0 }),
+      read: async () => undefined,
+    };
+    await watched({ workers, files }, async (t) => {
+      await t.exec('CREATE TABLE never (a int); CREATE INDEX i ON never (a)');
+      await t.exec('CREATE TABLE emptied (a int); INSERT INTO emptied VALUES (1); DELETE FROM emptied');
+      await t.exec(
+        "CREATE INDEX j ON emptied (a); CREATE SOURCE s FROM FILE 'empty.csv'; CREATE INDEX l ON s (a)",
+      );
+      await t.exec('CREATE MATERIALIZED VIEW c AS SELECT 1 AS a; CREATE INDEX k ON c (a)');
+      for (const restart of [false, true]) {
+        if (restart) await t.restart();
+        await t.advance(3000);
+        assert.deepEqual(await blockers(t), []);
+        assert.deepEqual(
+          missing(t, { maxLagMs: 0 }),
+          [],
+          'a constant has no lag, and neither has what keeps up',
+        );
+        assert.partialDeepStrictEqual((await replicas(t))[0], {
+          ...{ hydrated: true, objects: 5n, hydrated_objects: 5n },
+        });
+        const hydrated = await t.query(`SELECT export_id, count(*) AS n FROM
+          mz_introspection.mz_compute_lifecycle_events_per_worker WHERE event = 'hydrated' AND export_id LIKE 'u%'
+          GROUP BY export_id ORDER BY export_id`);
+        // After the restart nothing computes what is sealed.
+        const names = restart ? ['i', 'j', 'l', 'k'] : ['i', 'j', 'l', 'c', 'k'];
+        assert.deepEqual(
+          hydrated,
+          names.map((name) => ({ export_id: t.id(name), n: BigInt(workers) })),
+        );
+      }
+    });
+  },
+);
+
+onWorkers(
+  'L29: a view that refreshes once is sealed: done also after a restart, without instants, and holds nothing',
+  (workers) =>
+    watched({ workers }, async (t) => {
+      await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)');
+      await t.exec('CREATE MATERIALIZED VIEW once WITH (REFRESH AT CREATION) AS SELECT count(*) AS n FROM t');
+      await t.advance(2000);
+      assert.deepEqual(await blockers(t), []);
+      const before = t.env.collections.since(t.id('t'));
+      for (let i = 0; i < 20; i++) await t.exec(`INSERT INTO t VALUES (${i})`);
+      await t.advance(20_000);
+      assert.ok(t.env.collections.since(t.id('t')) > before, 'its input compacts on');
+      await t.restart();
       await t.advance(1000);
       assert.deepEqual(await blockers(t), []);
-      for (const name of ['v', 'i']) {
-        const r = await rollup(t, name);
-        assert.ok(r !== undefined && r['installed_at'] !== null && r['hydrated_at'] !== null);
-      }
-      const v = await rollup(t, 'v');
-      assert.ok((v!['written_at'] as bigint) >= (v!['hydrated_at'] as bigint), 'never before computed');
-      assert.partialDeepStrictEqual((await replicas(t))[0], { hydrated: true, hydrated_objects: 2n });
-      for (const r of await t.query(`SELECT greatest(started_at - installed_at, '0'::interval) AS queued
-        FROM mz_internal.mz_compute_hydration_timestamps`))
-        assert.ok(r['queued'] !== null);
-    }));
-
-test('L26: what has nothing to restore is done; what reads a table that is empty, too', () =>
-  watched({ workers: 2 }, async (t) => {
-    await t.exec('CREATE TABLE never (a int); CREATE INDEX i ON never (a)');
-    await t.exec('CREATE MATERIALIZED VIEW c AS SELECT 1 AS a; CREATE INDEX k ON c (a)');
-    await t.advance(1000);
-    assert.deepEqual(await blockers(t), []);
-    assert.deepEqual(missing(t, { maxLagMs: 0 }), [], 'a constant has no lag, and neither has what keeps up');
-    assert.partialDeepStrictEqual((await replicas(t))[0], { hydrated: true, objects: 3n });
-  }));
-
-test('L29: a view that refreshes once is sealed: done also after a restart, without instants, and holds nothing', () =>
-  watched({ workers: 2 }, async (t) => {
-    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)');
-    await t.exec('CREATE MATERIALIZED VIEW once WITH (REFRESH AT CREATION) AS SELECT count(*) AS n FROM t');
-    await t.advance(2000);
-    assert.deepEqual(await blockers(t), []);
-    const before = t.env.collections.since(t.id('t'));
-    for (let i = 0; i < 20; i++) await t.exec(`INSERT INTO t VALUES (${i})`);
-    await t.advance(20_000);
-    assert.ok(t.env.collections.since(t.id('t')) > before, 'its input compacts on');
-    await t.restart();
-    await t.advance(1000);
-    assert.deepEqual(await blockers(t), []);
-    assert.equal(readiness(t.env).ready, true);
-    assert.partialDeepStrictEqual(await rollup(t, 'once'), { installed_at: null, hydrated_at: null });
-    assert.partialDeepStrictEqual((await replicas(t))[0], {
-      hydrated: true,
-      objects: 1n,
-      hydrated_objects: 1n,
-    });
-  }));
+      assert.equal(readiness(t.env).ready, true);
+      assert.partialDeepStrictEqual(await rollup(t, 'once'), { installed_at: null, hydrated_at: null });
+      assert.partialDeepStrictEqual((await replicas(t))[0], {
+        hydrated: true,
+        objects: 1n,
+        hydrated_objects: 1n,
+      });
+    }),
+);
 
 test('nothing of it needs the log: with introspection off it says the same', () =>
   watched({ workers: 1 }, async (t) => {
@@ -305,8 +352,9 @@ test('a generation that stands by: its views are read_only, it is ready; once pr
     await t.exec('DROP TABLE t CASCADE');
   }));
 
-for (const workers of WORKERS)
-  test(`L15 on ${workers} workers: two replicas: one query gives the verdict of each, a constant view has no part in the lag`, () =>
+onWorkers(
+  'L15: two replicas: one query gives the verdict of each, a constant view has no part in the lag',
+  (workers) =>
     watched({ workers }, async (t) => {
       const release = await held(t);
       await t.exec(
@@ -350,32 +398,36 @@ for (const workers of WORKERS)
       await t.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 1)');
       assert.equal((await t.query('SELECT * FROM mz_internal.mz_compute_hydration_timestamps')).length, 3);
       assert.equal((await t.query(verdicts)).length, 1);
-    }));
+    }),
+);
 
-test('L21: a view over a source that has not delivered is not computed, and names the source; once that is loaded, it is', async () => {
-  const { promise: delivered, resolve: deliver } = Promise.withResolvers<void>();
-  const columns = [{ name: 'a', type: type('int4'), nullable: true }];
-  const files: FileReader = {
-    describe: async () => ({ desc: { columns, keys: [] }, rowsKnown: 2, bytes: 10 }),
-    async read(_, __, onBatch) {
-      await delivered;
-      await onBatch(batchOf([type('int4')], [[1], [2]]), { rowsRead: 2, bytesRead: 10 });
-    },
-  };
-  await watched({ workers: 2, files }, async (t) => {
-    await t.exec("CREATE SOURCE s FROM FILE 'orders.csv'; CREATE MATERIALIZED VIEW v AS SELECT a FROM s");
-    await t.advance(20_000);
-    const [b] = await blockers(t);
-    assert.deepEqual(short([b!]), [['v', 'installed', 'waiting_for_inputs', 's']]);
-    assert.equal((await rollup(t, 'v'))!['hydrated_at'], null);
-    assert.equal(readiness(t.env).ready, false);
-    deliver();
-    await t.advance(3000);
-    assert.deepEqual(await blockers(t), []);
-    assert.equal(readiness(t.env).ready, true);
-    assert.deepEqual(await t.query('SELECT count(*) AS n FROM v'), [{ n: 2n }]);
-  });
-});
+onWorkers(
+  'L21: a view over a source that has not delivered is not computed, and names the source; once that is loaded, it is',
+  async (workers) => {
+    const { promise: delivered, resolve: deliver } = Promise.withResolvers<void>();
+    const columns = [{ name: 'a', type: type('int4'), nullable: true }];
+    const files: FileReader = {
+      describe: async () => ({ desc: { columns, keys: [] }, rowsKnown: 2, bytes: 10 }),
+      async read(_, __, onBatch) {
+        await delivered;
+        await onBatch(batchOf([type('int4')], [[1], [2]]), { rowsRead: 2, bytesRead: 10 });
+      },
+    };
+    await watched({ workers, files }, async (t) => {
+      await t.exec("CREATE SOURCE s FROM FILE 'orders.csv'; CREATE MATERIALIZED VIEW v AS SELECT a FROM s");
+      await t.advance(20_000);
+      const [b] = await blockers(t);
+      assert.deepEqual(short([b!]), [['v', 'installed', 'waiting_for_inputs', 's']]);
+      assert.equal((await rollup(t, 'v'))!['hydrated_at'], null);
+      assert.equal(readiness(t.env).ready, false);
+      deliver();
+      await t.advance(3000);
+      assert.deepEqual(await blockers(t), []);
+      assert.equal(readiness(t.env).ready, true);
+      assert.deepEqual(await t.query('SELECT count(*) AS n FROM v'), [{ n: 2n }]);
+    });
+  },
+);
 
 test('in a transaction the relations are read at one time, and go on after it', () =>
   watched({ workers: 1 }, async (t) => {

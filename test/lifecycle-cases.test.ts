@@ -6,6 +6,8 @@ import { readiness } from '../packages/tidemark/src/adapter/readiness.ts';
 import type { LifecycleEvent } from '../packages/tidemark/src/controller/lives.ts';
 import { ColumnBuilder } from '../packages/tidemark/src/repr/column.ts';
 import type { TestEnvironment, TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
+import { Subscribed } from '../packages/tidemark/src/testkit/subscribed.ts';
+import { onWorkers } from './support/on-workers.ts';
 import { openWatched, type Watched } from './support/watched.ts';
 
 const LIFECYCLE = 'mz_introspection.mz_compute_lifecycle_events_per_worker';
@@ -136,35 +138,39 @@ test('I15: a write is seen at once, by its session and by others, in the table a
     }
   }));
 
-test('L02, L06, L26: what is empty or constant is hydrated as everything else', () =>
-  watched(2, async (t) => {
-    await t.exec('CREATE TABLE never (a int); CREATE TABLE emptied (a int); INSERT INTO emptied VALUES (1)');
-    await t.exec('DELETE FROM emptied');
-    await t.exec('CREATE INDEX i ON never (a); CREATE INDEX j ON emptied (a)');
-    await t.exec('CREATE MATERIALIZED VIEW k AS SELECT 1 AS a; CREATE INDEX l ON k (a)');
-    await t.advance(2000);
-    for (const name of ['i', 'j', 'k', 'l']) {
-      const rows = await t.query(
-        `SELECT * FROM ${LIFECYCLE} WHERE event = 'hydrated' AND export_id = '${t.id(name)}'`,
+onWorkers(
+  'L08: a view that is dropped while it is built takes its rows with it: in a subscribe they add up to none',
+  (workers) =>
+    watched(workers, async (t, w) => {
+      await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+      const log = await t.settle(
+        Subscribed.start(t.session(), `SUBSCRIBE (SELECT * FROM ${LIFECYCLE}) WITH (PROGRESS)`),
       );
-      assert.equal(rows.length, 2, name);
-    }
-    assert.deepEqual(readiness(t.env).missing, []);
-  }));
-
-test('L08: a view that is dropped while it is built takes its rows with it', () =>
-  watched(2, async (t, w) => {
-    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
-    const release = t.holdReads('t');
-    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a, count(*) AS n FROM t GROUP BY a');
-    const id = t.id('v');
-    await t.advance(2000);
-    assert.ok(w.checker.exports.has(id));
-    await t.exec('DROP MATERIALIZED VIEW v');
-    await t.advance(2000);
-    assert.ok(!w.checker.exports.has(id));
-    release();
-  }));
+      const release = t.holdReads('t');
+      await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a, count(*) AS n FROM t GROUP BY a');
+      const id = t.id('v');
+      await t.advance(2000);
+      assert.ok(w.checker.exports.has(id));
+      await t.exec('DROP MATERIALIZED VIEW v');
+      await t.advance(2000);
+      assert.ok(!w.checker.exports.has(id));
+      release();
+      await t.settle(log.completeBefore(t.time.nowMs() - 1000));
+      const ofView = log.updates.filter((u) => u.row[0] === id);
+      const added = ofView.filter((u) => u.diff > 0).map((u) => u.row[2]);
+      assert.deepEqual(
+        added.sort(),
+        ['installed', 'started'].flatMap((event) => Array(workers).fill(event)),
+      );
+      assert.equal(
+        ofView.reduce((sum, u) => sum + u.diff, 0),
+        0,
+      );
+      // It asserts that none is there less than never.
+      for (const { time } of log.updates) log.contents(time);
+      log.close();
+    }),
+);
 
 test('a life shorter than the interval leaves no trace in the log, and was reported', () =>
   watched(1, async (t, w) => {
@@ -185,8 +191,8 @@ test('a life shorter than the interval leaves no trace in the log, and was repor
     assert.ok(!w.checker.exports.has(id));
   }));
 
-test('L11: the log answers while a view hydrates, and shows it', () =>
-  watched(2, async (t) => {
+onWorkers('L11: the log answers while a view hydrates, and shows it', (workers) =>
+  watched(workers, async (t) => {
     await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
     const release = t.holdReads('t');
     await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
@@ -204,64 +210,71 @@ test('L11: the log answers while a view hydrates, and shows it', () =>
     release();
     await t.advance(1000);
     assert.equal(readiness(t.env, { cluster: 'quickstart' }).ready, true);
-  }));
+  }),
+);
 
-test('L22, L23: a listener before, one in the middle and one after see every transition once and in order', () =>
-  watched(2, async (t) => {
-    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
-    const abort = new AbortController();
-    const listen = (): LifecycleEvent[] => {
-      const seen: LifecycleEvent[] = [];
-      void (async () => {
-        for await (const e of lifecycleEvents(t.env, {}, abort.signal)) seen.push(e);
-      })();
-      return seen;
-    };
-    const lists = [listen()];
-    const stop = t.env.clusters.onLifecycle(() => {
-      if (lists.length === 1) lists.push(listen());
-    });
-    await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
-    await t.advance(2000);
-    lists.push(listen());
-    await t.advance(10);
-    const expected = ['installed', 'started', 'hydrated'];
-    for (const seen of lists) {
-      for (const worker of [0, 1]) {
-        const stages = seen.filter((e) => e.worker === worker).map((e) => e.stage);
-        assert.deepEqual(
-          stages.filter((s) => s !== 'written'),
-          expected,
-        );
+onWorkers(
+  'L22, L23: a listener before, one in the middle and one after see every transition once and in order',
+  (workers) =>
+    watched(workers, async (t) => {
+      await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+      const abort = new AbortController();
+      const listen = (): LifecycleEvent[] => {
+        const seen: LifecycleEvent[] = [];
+        void (async () => {
+          for await (const e of lifecycleEvents(t.env, {}, abort.signal)) seen.push(e);
+        })();
+        return seen;
+      };
+      const lists = [listen()];
+      const stop = t.env.clusters.onLifecycle(() => {
+        if (lists.length === 1) lists.push(listen());
+      });
+      await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
+      await t.advance(2000);
+      lists.push(listen());
+      await t.advance(10);
+      const expected = ['installed', 'started', 'hydrated'];
+      for (const seen of lists) {
+        for (let worker = 0; worker < workers; worker++) {
+          const stages = seen.filter((e) => e.worker === worker).map((e) => e.stage);
+          assert.deepEqual(
+            stages.filter((s) => s !== 'written'),
+            expected,
+          );
+        }
+        assert.equal(seen.filter((e) => e.stage === 'written').length, 1);
+        assert.equal(seen.at(-1)!.stage, 'written');
+        assert.equal(seen.length, 3 * workers + 1);
       }
-      assert.equal(seen.filter((e) => e.stage === 'written').length, 1);
-      assert.equal(seen.at(-1)!.stage, 'written');
-      assert.equal(seen.length, 7);
-    }
-    stop();
-    abort.abort();
-  }));
+      stop();
+      abort.abort();
+    }),
+);
 
-test('L28: whoever waits for an object whose worker dies gets an error; then it is built anew', () =>
-  watched(2, async (t) => {
-    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
-    const release = t.holdReads('t');
-    await t.exec('CREATE INDEX i ON t (a)');
-    const waiting = t.start('SELECT a FROM t');
-    await t.advance(500);
-    assert.equal(waiting.isDone, false);
-    await t.crash();
-    await assert.rejects(waiting.result(), /replica .* was lost/);
-    assert.equal(readiness(t.env).missing[0]!.reason, 'replica_lost');
-    release();
-    await t.connected();
-    assert.deepEqual(await t.query('SELECT a FROM t'), [{ a: 1 }]);
-    await t.advance(2000);
-    assert.equal(readiness(t.env, { stableForMs: 1000 }).ready, true);
-  }));
+onWorkers(
+  'L28: whoever waits for an object whose worker dies gets an error; then it is built anew',
+  (workers) =>
+    watched(workers, async (t) => {
+      await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+      const release = t.holdReads('t');
+      await t.exec('CREATE INDEX i ON t (a)');
+      const waiting = t.start('SELECT a FROM t');
+      await t.advance(500);
+      assert.equal(waiting.isDone, false);
+      await t.crash();
+      await assert.rejects(waiting.result(), /replica .* was lost/);
+      assert.equal(readiness(t.env).missing[0]!.reason, 'replica_lost');
+      release();
+      await t.connected();
+      assert.deepEqual(await t.query('SELECT a FROM t'), [{ a: 1 }]);
+      await t.advance(2000);
+      assert.equal(readiness(t.env, { stableForMs: 1000 }).ready, true);
+    }),
+);
 
-test('L12: right after a crash the logs answer, with nothing of the previous life', () =>
-  watched(2, async (t) => {
+onWorkers('L12: right after a crash the logs answer, with nothing of the previous life', (workers) =>
+  watched(workers, async (t) => {
     await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
     for (let round = 0; round < 3; round++) {
       await t.advance(20_000);
@@ -271,7 +284,8 @@ test('L12: right after a crash the logs answer, with nothing of the previous lif
       const rows = await t.query(`SELECT occurred_at FROM ${LIFECYCLE}`);
       for (const r of rows) assert.ok(Number(r['occurred_at']) >= crashed, 'not of the previous life');
     }
-  }));
+  }),
+);
 
 test('a dropped index lives on for its importer, and its life is over for readers', () =>
   watched(2, async (t) => {
@@ -295,6 +309,36 @@ test('a dropped index lives on for its importer, and its life is over for reader
     await t.advance(2500);
     assert.deepEqual(await t.query(exports), []);
   }));
+
+onWorkers(
+  'a further index on a view reads the first one, counts the errors itself, and outlives it',
+  (workers) =>
+    watched(workers, async (t) => {
+      await t.exec('CREATE TABLE t (a int, b int); INSERT INTO t VALUES (0, 1), (1, 2), (2, 2)');
+      await t.exec('CREATE VIEW v AS SELECT 10 / a AS q, b FROM t; CREATE INDEX i ON v (q)');
+      await t.exec('CREATE INDEX same ON v (q); CREATE INDEX other ON v (b)');
+      const [i, same, other] = [t.id('i'), t.id('same'), t.id('other')];
+      await t.advance(2500);
+      const imports = await t.query(`SELECT DISTINCT export_id, import_id
+      FROM mz_introspection.mz_compute_import_frontiers WHERE import_id = '${i}' ORDER BY 1`);
+      assert.deepEqual(
+        imports,
+        [same, other].map((id) => ({ export_id: id, import_id: i })),
+      );
+      for (const name of ['i', 'same', 'other']) assert.deepEqual(await errorCount(t, name), ['1'], name);
+      await t.exec('DELETE FROM t WHERE a = 0; DROP INDEX i; INSERT INTO t VALUES (5, 7)');
+      for (const how of ['at once', 'after a restart', 'after a crash']) {
+        if (how === 'after a restart') await t.restart();
+        if (how === 'after a crash') await t.crash();
+        await t.connected();
+        assert.deepEqual(await t.query('SELECT b FROM v WHERE q = 2'), [{ b: 7 }], how);
+        assert.deepEqual(await t.query('SELECT q FROM v WHERE b = 7'), [{ q: 2 }], how);
+        await t.advance(2500);
+        for (const name of ['same', 'other'])
+          assert.deepEqual(await errorCount(t, name), [], `${name} ${how}`);
+      }
+    }),
+);
 
 test('interval 0: logs are there, complete and empty at once; readiness and the event stream go on', async () => {
   const w = await openWatched({});

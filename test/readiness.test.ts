@@ -3,32 +3,36 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { awaitReadiness, readiness } from '../packages/tidemark/src/adapter/readiness.ts';
 import { blockers, micros, missing, replicas, short, watched } from './support/hydration-queries.ts';
+import { onWorkers } from './support/on-workers.ts';
 
-test('L13: a cluster without replicas keeps nobody from being ready, and says that it has none', () =>
-  watched({ workers: 1 }, async (t) => {
-    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
-    await t.exec('CREATE CLUSTER empty REPLICAS ()');
-    const made = micros(t);
-    await t.advance(1000);
-    await t.exec('CREATE INDEX j IN CLUSTER empty ON t (a)');
-    await t.advance(1000);
-    assert.equal(readiness(t.env).ready, true);
-    assert.deepEqual(readiness(t.env).clustersWithoutReplica, ['empty']);
-    assert.equal(readiness(t.env, { cluster: 'empty' }).ready, true);
-    assert.partialDeepStrictEqual(await replicas(t, 'empty'), [
-      { replica_id: null, hydrated: false, reason: 'no_replica', objects: 1n, hydrated_objects: 0n },
-    ]);
-    const [b] = await blockers(t, "b.reason = 'no_replica'");
-    assert.deepEqual(short([b!]), [['j', null, 'no_replica', null]]);
-    assert.ok(Number(b!['since']) >= made + 900_000, 'since the index is there');
-    await t.exec('DROP INDEX j');
-    const [none] = await blockers(t, "b.reason = 'no_replica'");
-    assert.partialDeepStrictEqual(none, { name: null, replica_id: null, stage: null });
-    assert.ok(Number(none!['since']) <= made, 'since the cluster is there');
-    await t.exec('DROP CLUSTER empty');
-    assert.deepEqual(await blockers(t), []);
-    assert.equal((await t.query('SELECT * FROM mz_internal.mz_cluster_replica_hydration')).length, 1);
-  }));
+onWorkers(
+  'L13: a cluster without replicas keeps nobody from being ready, and says that it has none',
+  (workers) =>
+    watched({ workers }, async (t) => {
+      await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+      await t.exec('CREATE CLUSTER empty REPLICAS ()');
+      const made = micros(t);
+      await t.advance(1000);
+      await t.exec('CREATE INDEX j IN CLUSTER empty ON t (a)');
+      await t.advance(1000);
+      assert.equal(readiness(t.env).ready, true);
+      assert.deepEqual(readiness(t.env).clustersWithoutReplica, ['empty']);
+      assert.equal(readiness(t.env, { cluster: 'empty' }).ready, true);
+      assert.partialDeepStrictEqual(await replicas(t, 'empty'), [
+        { replica_id: null, hydrated: false, reason: 'no_replica', objects: 1n, hydrated_objects: 0n },
+      ]);
+      const [b] = await blockers(t, "b.reason = 'no_replica'");
+      assert.deepEqual(short([b!]), [['j', null, 'no_replica', null]]);
+      assert.ok(Number(b!['since']) >= made + 900_000, 'since the index is there');
+      await t.exec('DROP INDEX j');
+      const [none] = await blockers(t, "b.reason = 'no_replica'");
+      assert.partialDeepStrictEqual(none, { name: null, replica_id: null, stage: null });
+      assert.ok(Number(none!['since']) <= made, 'since the cluster is there');
+      await t.exec('DROP CLUSTER empty');
+      assert.deepEqual(await blockers(t), []);
+      assert.equal((await t.query('SELECT * FROM mz_internal.mz_cluster_replica_hydration')).length, 1);
+    }),
+);
 
 test('a cluster that loses its last replica: its objects have none, since then', () =>
   watched({ workers: 1 }, async (t) => {
@@ -45,8 +49,8 @@ test('a cluster that loses its last replica: its objects have none, since then',
     assert.equal(readiness(t.env).ready, true, 'another replica, which nobody saw go');
   }));
 
-test('L22: whoever asks for readiness when all is there already is answered at once', () =>
-  watched({ workers: 2 }, async (t) => {
+onWorkers('L22: whoever asks for readiness when all is there already is answered at once', (workers) =>
+  watched({ workers }, async (t) => {
     await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE INDEX i ON t (a)');
     await t.advance(1000);
     const before = t.time.nowMs();
@@ -55,7 +59,8 @@ test('L22: whoever asks for readiness when all is there already is answered at o
     // In the turn of the commit, with nobody listening before.
     await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a FROM t');
     assert.equal((await t.settle(awaitReadiness(t.env, { timeoutMs: 5000 }))).ready, true);
-  }));
+  }),
+);
 
 test('a clean first start is ready at once; after a loss only when it was hydrated for a while', () =>
   watched({ workers: 2 }, async (t) => {

@@ -8,6 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { userId } from '../packages/tidemark/src/base/ids.ts';
 import { frontierOwner } from '../packages/tidemark/src/compute/frontier-owner.ts';
 import type { TestEnvironment, TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
+import { onWorkers } from './support/on-workers.ts';
 import { openWatched, type Watched } from './support/watched.ts';
 
 const SEED = Number(process.env['SEED'] ?? 1);
@@ -51,25 +52,28 @@ const PARTINGS: Readonly<Record<string, (t: TestEnvironment) => Promise<void>>> 
 };
 
 for (const [what, part] of Object.entries(PARTINGS)) {
-  test(`L10, R3, R13: ${what}, and no instant of any life changes, nor is anything installed again`, async () => {
-    const w = await populated();
-    const before = await lives(w.t);
-    assert.ok(before.some((r) => r['event'] === 'written'));
-    await w.t.advance(5000);
-    await part(w.t);
-    await w.t.connected();
-    await w.t.exec('INSERT INTO t VALUES (4, 40)');
-    assert.deepEqual(await w.t.query('SELECT a FROM v WHERE s = 40'), [{ a: 4 }]);
-    await w.t.advance(2500);
-    assert.deepEqual(await lives(w.t), before);
-    const told = await outcomes(w.t);
-    assert.equal(told['created'], undefined, JSON.stringify(told));
-    assert.ok(told['retained']! >= 2, JSON.stringify(told));
-    await w.finish();
-  });
+  onWorkers(
+    `L10, R3, R13: ${what}, and no instant of any life changes, nor is anything installed again`,
+    async (workers) => {
+      const w = await populated(workers);
+      const before = await lives(w.t);
+      assert.ok(before.some((r) => r['event'] === 'written'));
+      await w.t.advance(5000);
+      await part(w.t);
+      await w.t.connected();
+      await w.t.exec('INSERT INTO t VALUES (4, 40)');
+      assert.deepEqual(await w.t.query('SELECT a FROM v WHERE s = 40'), [{ a: 4 }]);
+      await w.t.advance(2500);
+      assert.deepEqual(await lives(w.t), before);
+      const told = await outcomes(w.t);
+      assert.equal(told['created'], undefined, JSON.stringify(told));
+      assert.ok(told['retained']! >= 2, JSON.stringify(told));
+      await w.finish();
+    },
+  );
 
-  test(`I07: ${what}, and the logs tell of the same dataflows`, async () => {
-    const w = await populated();
+  onWorkers(`I07: ${what}, and the logs tell of the same dataflows`, async (workers) => {
+    const w = await populated(workers);
     const look = async () => [
       await w.t.query(
         'SELECT export_id, worker_id, dataflow_id FROM mz_introspection.mz_compute_exports_per_worker ORDER BY 1, 2',

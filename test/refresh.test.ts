@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTest, type TestEnvironment } from '../packages/tidemark/src/testkit/simulator.ts';
+import { onWorkers } from './support/on-workers.ts';
 
 const EVENTS = (id: string) =>
   `SELECT DISTINCT event FROM mz_introspection.mz_compute_lifecycle_events_per_worker WHERE export_id = '${id}' ORDER BY 1`;
@@ -14,56 +15,61 @@ const refreshes = (t: TestEnvironment, name: string) =>
   t.query(`SELECT r.last_completed_refresh, r.next_refresh FROM mz_internal.mz_materialized_view_refreshes r
     WHERE r.materialized_view_id = '${t.id(name)}'`);
 
-for (const workers of [1, 2, 4])
-  test(`EVERY refreshes at creation and then by the interval, on ${workers} workers`, async () => {
-    const t = await openTest({ workers });
-    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)');
-    await t.exec(`CREATE MATERIALIZED VIEW mv WITH (REFRESH EVERY '1 minute') AS SELECT sum(a) AS s FROM t`);
-    assert.deepEqual(await t.query('SELECT s FROM mv'), [{ s: 3n }]);
-    await t.exec('INSERT INTO t VALUES (10)');
-    assert.deepEqual(await t.query('SELECT s FROM mv'), [{ s: 3n }], 'not before the next refresh');
-    assert.deepEqual(await t.query('SELECT sum(a) AS s FROM t'), [{ s: 13n }]);
-    await t.advance(61_000);
-    assert.deepEqual(await t.query('SELECT s FROM mv'), [{ s: 13n }]);
-    await t.exec('DELETE FROM t WHERE a = 1');
-    await t.restart();
-    assert.deepEqual(await t.query('SELECT s FROM mv'), [{ s: 13n }], 'a restart is no refresh');
-    await t.advance(2000);
-    assert.deepEqual(await events(t, 'mv'), ['hydrated', 'installed', 'started', 'written']);
-    await t.advance(61_000);
-    assert.deepEqual(await t.query('SELECT s FROM mv'), [{ s: 12n }]);
-    const [row] = await refreshes(t, 'mv');
-    assert.equal((row!['next_refresh'] as number) - (row!['last_completed_refresh'] as number), 60_000);
-    await t.exec('DROP TABLE t CASCADE');
-    await t.assertNothingLeft();
-    await t.close();
-  });
-
-test('a first refresh that is far away: computed and written at once, and a read waits for it', async () => {
-  const t = await openTest({ workers: 2 });
-  await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
-  await t.exec(
-    `CREATE MATERIALIZED VIEW mv WITH (REFRESH AT now() + interval '3 minutes') AS SELECT a FROM t`,
-  );
-  await t.advance(3000);
+onWorkers('EVERY refreshes at creation and then by the interval', async (workers) => {
+  const t = await openTest({ workers });
+  await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)');
+  await t.exec(`CREATE MATERIALIZED VIEW mv WITH (REFRESH EVERY '1 minute') AS SELECT sum(a) AS s FROM t`);
+  assert.deepEqual(await t.query('SELECT s FROM mv'), [{ s: 3n }]);
+  await t.exec('INSERT INTO t VALUES (10)');
+  assert.deepEqual(await t.query('SELECT s FROM mv'), [{ s: 3n }], 'not before the next refresh');
+  assert.deepEqual(await t.query('SELECT sum(a) AS s FROM t'), [{ s: 13n }]);
+  await t.advance(61_000);
+  assert.deepEqual(await t.query('SELECT s FROM mv'), [{ s: 13n }]);
+  await t.exec('DELETE FROM t WHERE a = 1');
+  await t.restart();
+  assert.deepEqual(await t.query('SELECT s FROM mv'), [{ s: 13n }], 'a restart is no refresh');
+  await t.advance(2000);
   assert.deepEqual(await events(t, 'mv'), ['hydrated', 'installed', 'started', 'written']);
-  const [first] = await refreshes(t, 'mv');
-  assert.equal(first!['last_completed_refresh'], null);
-  const read = t.start('SELECT a FROM mv');
-  const early = t.start(`SET statement_timeout = '2s'; SELECT a FROM mv`);
-  await assert.rejects(early.result(), /statement timeout/);
-  await t.exec('INSERT INTO t VALUES (2)');
-  await t.advance(150_000);
-  assert.equal(read.isDone, false);
-  await t.advance(60_000);
-  assert.equal(read.isDone, true);
-  assert.deepEqual((await read.result()).map((r) => r['a']).sort(), [1, 2]);
-  const [last] = await refreshes(t, 'mv');
-  assert.deepEqual([last!['last_completed_refresh'], last!['next_refresh']], [first!['next_refresh'], null]);
+  await t.advance(61_000);
+  assert.deepEqual(await t.query('SELECT s FROM mv'), [{ s: 12n }]);
+  const [row] = await refreshes(t, 'mv');
+  assert.equal((row!['next_refresh'] as number) - (row!['last_completed_refresh'] as number), 60_000);
   await t.exec('DROP TABLE t CASCADE');
   await t.assertNothingLeft();
   await t.close();
 });
+
+onWorkers(
+  'L02: a first refresh that is far away: computed and written at once, and a read waits for it',
+  async (workers) => {
+    const t = await openTest({ workers });
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    await t.exec(
+      `CREATE MATERIALIZED VIEW mv WITH (REFRESH AT now() + interval '3 minutes') AS SELECT a FROM t`,
+    );
+    await t.advance(3000);
+    assert.deepEqual(await events(t, 'mv'), ['hydrated', 'installed', 'started', 'written']);
+    const [first] = await refreshes(t, 'mv');
+    assert.equal(first!['last_completed_refresh'], null);
+    const read = t.start('SELECT a FROM mv');
+    const early = t.start(`SET statement_timeout = '2s'; SELECT a FROM mv`);
+    await assert.rejects(early.result(), /statement timeout/);
+    await t.exec('INSERT INTO t VALUES (2)');
+    await t.advance(150_000);
+    assert.equal(read.isDone, false);
+    await t.advance(60_000);
+    assert.equal(read.isDone, true);
+    assert.deepEqual((await read.result()).map((r) => r['a']).sort(), [1, 2]);
+    const [last] = await refreshes(t, 'mv');
+    assert.deepEqual(
+      [last!['last_completed_refresh'], last!['next_refresh']],
+      [first!['next_refresh'], null],
+    );
+    await t.exec('DROP TABLE t CASCADE');
+    await t.assertNothingLeft();
+    await t.close();
+  },
+);
 
 test('what a series was before its view was created is no refresh of it, and the next one lies ahead at once', async () => {
   const t = await openTest({ workers: 1 });
@@ -82,30 +88,6 @@ test('what a series was before its view was created is no refresh of it, and the
   await t.exec('DROP TABLE t CASCADE');
   await t.assertNothingLeft();
   await t.close();
-});
-
-test('a view with a far refresh is not hydrated, and not written, before its rows are computed again', async () => {
-  for (const workers of [1, 2, 4]) {
-    const t = await openTest({ workers });
-    await t.exec('CREATE TABLE t (a int); INSERT INTO t SELECT * FROM generate_series(1, 1000)');
-    await t.exec(`CREATE MATERIALIZED VIEW mv WITH (REFRESH EVERY '1 day') AS SELECT count(*) AS n FROM t`);
-    assert.deepEqual(await t.query('SELECT n FROM mv'), [{ n: 1000n }]);
-    const release = t.holdReads('t');
-    await t.crash();
-    await t.connected();
-    await t.advance(3000);
-    assert.deepEqual(
-      await events(t, 'mv'),
-      ['installed', 'started'],
-      'its shard was past the as-of all along',
-    );
-    release();
-    await t.advance(3000);
-    assert.deepEqual(await events(t, 'mv'), ['hydrated', 'installed', 'started', 'written']);
-    await t.exec('DROP TABLE t CASCADE');
-    await t.assertNothingLeft();
-    await t.close();
-  }
 });
 
 test('a view that refreshes once holds none of what its input becomes afterwards', async () => {

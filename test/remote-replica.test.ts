@@ -188,6 +188,36 @@ test('L12: kill -9 of the replica, and nothing of its previous life is shown; th
   }
 });
 
+test('L24: the environment is restarted while the replica cannot be reached: the last finish stands, and the error is told; nothing is under way', async (t) => {
+  const w = await World.open(t);
+  let replica = w.replica({ workers: 2 });
+  const port = await replica.ready();
+  await w.createCluster(port, 2);
+  await populate(w);
+  const HISTORY = `SELECT h.status, h.object_count, h.finished_at FROM mz_internal.mz_replica_hydration_history h
+    JOIN mz_cluster_replicas r ON r.id = h.replica_id JOIN mz_clusters c ON c.id = r.cluster_id
+    WHERE c.name = 'c' ORDER BY h.started_at`;
+  const before = await w.until(
+    HISTORY,
+    (rows) => rows.length > 0 && rows.every(([status]) => status === 'hydrated'),
+  );
+  await replica.kill();
+  await w.server.kill();
+  await w.serve();
+  await w.status((status, reason) => status === 'offline' && reason.includes('ECONNREFUSED'));
+  assert.deepEqual(await w.rows(HISTORY), before);
+  assert.ok(before.at(-1)![2] !== null, 'with the time of its finish');
+  const hydration = `SELECT h.hydrated, h.reason FROM mz_internal.mz_cluster_replica_hydration h
+    JOIN mz_clusters c ON c.id = h.cluster_id WHERE c.name = 'c'`;
+  assert.deepEqual(await w.rows(hydration), [['f', 'replica_lost']]);
+  replica = w.replica({ workers: 2, port });
+  await w.until(
+    HISTORY,
+    (rows) => rows.length > before.length && rows.every(([status]) => status === 'hydrated'),
+  );
+  assert.deepEqual(await w.rows(hydration), [['t', null]]);
+});
+
 test('a dead cable is noticed, the replica found again, and its lives are the same', async (t) => {
   const w = await World.open(t);
   const replica = w.replica({ workers: 2 });

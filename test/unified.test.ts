@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTest, type TestEnvironment, type TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
+import { onWorkers } from './support/on-workers.ts';
 
 async function simulated(
   options: { readonly workers: number; readonly seed?: number },
@@ -99,9 +100,10 @@ test('an object that one worker has not hydrated is not hydrated', () =>
     assert.deepEqual(said(await statuses(t)), ['i hydrated']);
   }));
 
-for (const seed of [1, 2, 3, 4, 5])
-  test(`L12: after a replica was lost its objects are shown as not hydrated until it has told all of them again, seed ${seed}`, () =>
-    simulated({ workers: 2, seed }, async (t) => {
+onWorkers(
+  'L12: after a replica was lost its objects are shown as not hydrated until it has told all of them again',
+  (workers) =>
+    simulated({ workers, seed: workers }, async (t) => {
       await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)');
       const names: string[] = [];
       for (let i = 0; i < 5; i++) {
@@ -148,36 +150,40 @@ for (const seed of [1, 2, 3, 4, 5])
         said(await statuses(t)),
         names.map((n) => `${n} hydrated`),
       );
-    }));
+    }),
+);
 
-test('L30: right after a restart of the environment there is a row for each object and replica, with NULL', () =>
-  simulated({ workers: 2 }, async (t) => {
-    await t.exec(OBJECTS);
-    await untilFresh(t);
-    await t.restart();
-    assert.deepEqual(
-      (await freshness(t)).map((r) => r['fresh']),
-      [false],
-    );
-    for (const [relation, measure] of [
-      ['mz_compute_hydration_times', 'time_ns'],
-      ['mz_object_arrangement_sizes', 'size'],
-      ['mz_compute_error_counts_raw_unified', 'count'],
-    ] as const) {
-      const rows = await rowsOf(t, relation);
+onWorkers(
+  'L30: right after a restart of the environment there is a row for each object and replica, with NULL',
+  (workers) =>
+    simulated({ workers }, async (t) => {
+      await t.exec(OBJECTS);
+      await untilFresh(t);
+      await t.restart();
       assert.deepEqual(
-        rows.map((r) => [r['object_id'], r[measure]]),
-        [
-          [t.id('i'), null],
-          [t.id('m'), null],
-        ],
+        (await freshness(t)).map((r) => r['fresh']),
+        [false],
       );
-    }
-    assert.deepEqual(said(await statuses(t)), ['i not, unknown', 'm not, unknown']);
-    await untilFresh(t);
-    await t.advance(2000);
-    assert.deepEqual(said(await statuses(t)), ['i hydrated', 'm hydrated']);
-  }));
+      for (const [relation, measure] of [
+        ['mz_compute_hydration_times', 'time_ns'],
+        ['mz_object_arrangement_sizes', 'size'],
+        ['mz_compute_error_counts_raw_unified', 'count'],
+      ] as const) {
+        const rows = await rowsOf(t, relation);
+        assert.deepEqual(
+          rows.map((r) => [r['object_id'], r[measure]]),
+          [
+            [t.id('i'), null],
+            [t.id('m'), null],
+          ],
+        );
+      }
+      assert.deepEqual(said(await statuses(t)), ['i not, unknown', 'm not, unknown']);
+      await untilFresh(t);
+      await t.advance(2000);
+      assert.deepEqual(said(await statuses(t)), ['i hydrated', 'm hydrated']);
+    }),
+);
 
 test('I08: sizes are ordered as the rows are, of all objects, and of the present life', () =>
   simulated({ workers: 2 }, async (t) => {

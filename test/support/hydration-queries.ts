@@ -11,8 +11,6 @@ export async function watched(options: Options, body: (t: TestEnvironment) => Pr
   await w.finish();
 }
 
-export const WORKERS = [1, 2, 4] as const;
-
 export const blockers = (t: TestEnvironment, where = 'true'): Promise<readonly TestRow[]> =>
   t.query(`SELECT o.name, b.replica_id, b.stage, b.reason, b.since, w.name AS blocked_by, b.details
     FROM mz_internal.mz_hydration_blockers b LEFT JOIN mz_catalog.mz_objects o ON o.id = b.object_id

@@ -139,9 +139,9 @@ export function indexDataflow(
     throw new SqlError('feature_not_supported', 'an index on an expression is not supported', {
       hint: 'index a view that computes the expression as a column',
     });
-  const built = source.mir === null ? null : buildPlan(c, source.mir);
-  // Another index on the collection is read instead of the collection: the same key shares its arrangement.
+  // Another index on the collection is read instead of it, and a view not computed again: the same key shares the arrangement.
   const [shared] = liveIndexes(c, on.id).filter((i) => i.id !== index.id);
+  const built = source.mir === null || shared !== undefined ? null : buildPlan(c, source.mir);
   const imports = built ?? importsOf(c, [on.id], shared === undefined ? [] : [shared.id]);
   return {
     name: `index ${index.name.item}`,
