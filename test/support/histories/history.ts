@@ -12,6 +12,7 @@ import type { ToldLife } from '../../../packages/tidemark/src/testkit/told-lives
 import { isEmpty } from '../../../packages/tidemark/src/time/timestamp.ts';
 import { checkHydration, checkRollups, notDone } from '../hydration-oracle.ts';
 import { checkEpisodes, checkTables, checkViews, type Value } from './at-rest.ts';
+import { COMPLAINTS, ENDS } from './ends.ts';
 import { checkHistoryRows } from './history-rows.ts';
 import { CheckedProcess, type ProcessOptions } from './process.ts';
 
@@ -21,21 +22,6 @@ const LOST_MS = 1500;
 const SKEW_MS = 400;
 /** An interval of the log is told of that much later at most. */
 const LOG_MS = 100;
-
-/** How a statement may end but well: it was cancelled, what it asked is gone, a row fails, another process leads. */
-const ENDS: ReadonlySet<string> = new Set([
-  'query_canceled',
-  'system_error',
-  'object_not_in_prerequisite_state',
-  'undefined_table',
-  'undefined_object',
-  'division_by_zero',
-  'admin_shutdown',
-  'read_only_sql_transaction',
-]);
-
-/** What may be complained of: what the history itself brought about. */
-const COMPLAINTS = /the disk is broken|another process|the server is shutting down|has expired/;
 
 interface Lost {
   readonly process: CheckedProcess;
@@ -455,6 +441,11 @@ export class RandomHistory {
 
   // ---- The end
 
+  /** How long an interval of the log may be over when it is complete: what the fastest clock stamped is, once the slowest is past it. */
+  get #lateMs(): number {
+    return this.#options.skewMs === undefined ? LOG_MS : 2 * SKEW_MS + LOG_MS;
+  }
+
   /** Lets go of everything, and waits until all is done. */
   async #settle(): Promise<void> {
     this.release();
@@ -469,8 +460,7 @@ export class RandomHistory {
     await t.advance(1000);
     this.#check(true);
     this.leader.told.checkAtRest(new Set(this.replicas()));
-    // What the fastest clock stamped is in the log once the slowest one is past it.
-    await t.advance(this.#options.skewMs === undefined ? LOG_MS : 2 * SKEW_MS + LOG_MS);
+    await t.advance(this.#lateMs);
     await checkRollups(t);
     await checkEpisodes(t, new Set([...this.replacements.keys()].map((name) => t.id(name))));
     await checkTables(t, this.#values);
@@ -493,7 +483,8 @@ export class RandomHistory {
       await t.until(() => p.t.fenced !== null, 'an old leader was told to stop');
       await p.t.close();
     }
-    await t.advance(3000);
+    // An interval of the log.
+    await t.advance(1000 + this.#lateMs);
     this.#check(true);
     this.leader.checkNothingLeft();
     await t.assertNothingLeft(0);
