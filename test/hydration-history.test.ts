@@ -101,7 +101,7 @@ test('a replica that dies takes what was under way with it; one that is dropped,
 
 onWorkers('L09: a replica without objects has an episode of none, log indexes are not counted', (workers) =>
   withTest(workers, async (t) => {
-    await t.exec("CREATE CLUSTER c REPLICAS (r (SIZE '2'))");
+    await t.exec(`CREATE CLUSTER c REPLICAS (r (SIZE '${workers}'))`);
     await t.advance(1000);
     const id = t.replicaOf('c').id;
     const look = (): Promise<readonly TestRow[]> =>

@@ -125,18 +125,21 @@ test('I10: an unmatched retraction is an error that names the collection, never 
     }
   }));
 
-test('I15: a write is seen at once, by its session and by others, in the table and in its views', () =>
-  watched(2, async (t) => {
-    await t.exec(
-      'CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT a FROM t; CREATE INDEX i ON v (a)',
-    );
-    await t.exec('INSERT INTO t VALUES (1), (2)');
-    for (const from of ['t', 'v']) {
-      const sql = `SELECT count(*) AS n FROM ${from}`;
-      assert.deepEqual(await t.query(sql), [{ n: 2n }]);
-      assert.deepEqual(await t.start(sql).result(), [{ n: 2n }]);
-    }
-  }));
+onWorkers(
+  'I15: a write is seen at once, by its session and by others, in the table and in its views',
+  (workers) =>
+    watched(workers, async (t) => {
+      await t.exec(
+        'CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT a FROM t; CREATE INDEX i ON v (a)',
+      );
+      await t.exec('INSERT INTO t VALUES (1), (2)');
+      for (const from of ['t', 'v']) {
+        const sql = `SELECT count(*) AS n FROM ${from}`;
+        assert.deepEqual(await t.query(sql), [{ n: 2n }]);
+        assert.deepEqual(await t.start(sql).result(), [{ n: 2n }]);
+      }
+    }),
+);
 
 onWorkers(
   'L08: a view that is dropped while it is built takes its rows with it: in a subscribe they add up to none',

@@ -237,15 +237,30 @@ test('an index that it reads may be dropped under it: it goes on', () =>
     await nothingOf(t);
   }));
 
-test('I11: a subscribe ends with an error within a second when its cluster is dropped', () =>
+test('I11: a subscribe and a read under way end with an error within a second when their cluster is dropped, and cancelling them then is nothing', () =>
   withoutLogs({ workers: 2 }, async (t) => {
-    await t.exec("CREATE CLUSTER c (SIZE '2'); CREATE TABLE t (a int)");
+    await t.exec(
+      "CREATE CLUSTER c (SIZE '2'); CREATE TABLE t (a int); CREATE TABLE u (a int); INSERT INTO u VALUES (1)",
+    );
     const session = t.session();
     session.settings.set('cluster', ['c']);
     const s = await subscribe(t, 'SUBSCRIBE t WITH (PROGRESS)', session);
     await caughtUp(t, s);
+    const release = t.holdReads('u');
+    await t.exec('CREATE INDEX i IN CLUSTER c ON u (a)');
+    const reads = ['SELECT a FROM u', 'SELECT count(*) FROM u x, u y', 'INSERT INTO t SELECT a FROM u'].map(
+      (sql) => t.start(`SET cluster = c; ${sql}`),
+    );
+    await t.advance(500);
+    const asked = t.time.nowMs();
     await t.exec('DROP CLUSTER c CASCADE');
     assert.match((await endedAtOnce(t, s)).message, /was dropped|cluster ended/);
+    for (const r of reads) await assert.rejects(r.result(), /was dropped|cluster ended/);
+    assert.ok(t.time.nowMs() - asked < 1000);
+    for (const r of reads) r.cancel();
+    session.cancel();
+    release();
+    assert.deepEqual(await t.query('SELECT a FROM u'), [{ a: 1 }]);
     await nothingOf(t);
   }));
 
@@ -294,18 +309,27 @@ test('of two replicas whichever is ahead tells, each change once', () =>
     await nothingOf(t);
   }));
 
-test('I05: fifty subscribes come and go on two replicas, and none is left in mz_subscriptions', () =>
+test('I05: fifty subscribes come and go on two replicas, and none is left in mz_subscriptions, nor on either', () =>
   simulated({ workers: 1 }, async (t) => {
+    await t.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 2)');
     await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
-    const extra = t.addReplica(2);
     for (let i = 0; i < 50; i++) {
       const s = await subscribe(t, 'SUBSCRIBE t WITH (PROGRESS)');
+      if (i % 10 === 0)
+        assert.equal(
+          (await t.query('SELECT * FROM mz_internal.mz_subscriptions')).length,
+          1,
+          'while it is open',
+        );
       if (i % 3 === 0) await caughtUp(t, s);
       if (i % 7 === 0) await t.exec('INSERT INTO t VALUES (1)');
       s.close();
     }
-    await nothingOf(t);
-    await t.env.clusters.instances.get(t.env.catalog.cluster('quickstart')!.id)!.removeReplica(extra);
+    for (const replica of ['r1', 'r2']) {
+      await t.exec(`SET cluster_replica = ${replica}`);
+      await nothingOf(t);
+    }
+    await t.exec("SET cluster_replica = ''; ALTER CLUSTER quickstart RESET (REPLICATION FACTOR)");
   }));
 
 test('a subscribe of a log tells its times and follows it; it ends with its replica', () =>
@@ -409,12 +433,22 @@ test('statement_timeout ends a subscribe', () =>
     await nothingOf(t);
   }));
 
-test('I14: subscribes that nobody reads are gone without a trace once they are closed', () =>
+test('I14: a thousand subscribes and eight thousand prepared queries that nobody reads are gone without a trace once they are closed', () =>
   simulated({ workers: 2 }, async (t) => {
     await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
-    for (let i = 0; i < 200; i++)
-      (await subscribe(t, `SUBSCRIBE (SELECT a + ${i} FROM t) WITH (PROGRESS)`)).close();
-    for (let i = 0; i < 200; i++) await t.exec(`PREPARE p${i} AS SUBSCRIBE (SELECT a + ${i} FROM t)`);
+    const exports = async (): Promise<unknown> =>
+      (await t.query('SELECT count(*) AS n FROM mz_introspection.mz_compute_exports_per_worker'))[0]!['n'];
+    const dataflows = async (): Promise<unknown> =>
+      (await t.query('SELECT count(*) AS n FROM mz_introspection.mz_dataflows_per_worker'))[0]!['n'];
+    await t.advance(2500);
+    const before = [await exports(), await dataflows()];
+    for (let i = 0; i < 1000; i++)
+      (await subscribe(t, `SUBSCRIBE (SELECT a + ${i % 100} FROM t) WITH (PROGRESS)`)).close();
+    for (let i = 0; i < 8000; i++) {
+      const query = `SELECT a + ${i} FROM t`;
+      await t.exec(`PREPARE p${i} AS ${i % 2 === 0 ? query : `SUBSCRIBE (${query})`}`);
+    }
     await t.exec('DEALLOCATE ALL');
     await nothingOf(t);
+    assert.deepEqual([await exports(), await dataflows()], before);
   }));

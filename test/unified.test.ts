@@ -31,7 +31,7 @@ const freshness = (t: TestEnvironment): Promise<readonly TestRow[]> =>
 const isFresh = async (t: TestEnvironment): Promise<boolean> =>
   (await freshness(t)).every((r) => r['fresh'] === true);
 const rowsOf = (t: TestEnvironment, relation: string): Promise<readonly TestRow[]> =>
-  t.query(`SELECT * FROM mz_internal.${relation} WHERE object_id LIKE 'u%' ORDER BY object_id`);
+  t.query(`SELECT * FROM mz_internal.${relation} WHERE object_id LIKE 'u%' ORDER BY object_id, replica_id`);
 
 async function untilFresh(t: TestEnvironment): Promise<void> {
   for (let s = 0; s < 30; s++) {
@@ -154,15 +154,17 @@ onWorkers(
 );
 
 onWorkers(
-  'L30: right after a restart of the environment there is a row for each object and replica, with NULL',
+  'L30: right after a restart of the environment there is a row for each object on each replica, with NULL',
   (workers) =>
     simulated({ workers }, async (t) => {
-      await t.exec(OBJECTS);
+      await t.exec(`ALTER CLUSTER quickstart SET (REPLICATION FACTOR 2); ${OBJECTS}`);
       await untilFresh(t);
+      const replicas = t.env.catalog.cluster('quickstart')!.replicas.map((r) => r.id);
+      const each = ['i', 'm'].flatMap((name) => replicas.map((replica) => ({ name, replica })));
       await t.restart();
       assert.deepEqual(
         (await freshness(t)).map((r) => r['fresh']),
-        [false],
+        [false, false],
       );
       for (const [relation, measure] of [
         ['mz_compute_hydration_times', 'time_ns'],
@@ -171,58 +173,76 @@ onWorkers(
       ] as const) {
         const rows = await rowsOf(t, relation);
         assert.deepEqual(
-          rows.map((r) => [r['object_id'], r[measure]]),
-          [
-            [t.id('i'), null],
-            [t.id('m'), null],
-          ],
+          rows.map((r) => [r['object_id'], r['replica_id'], r[measure]]),
+          each.map(({ name, replica }) => [t.id(name), replica, null]),
+          relation,
         );
       }
-      assert.deepEqual(said(await statuses(t)), ['i not, unknown', 'm not, unknown']);
+      const now = async (): Promise<unknown> =>
+        (await statuses(t)).map((r) => [r['name'], r['replica_id'], r['hydrated'], r['unknown']]);
+      assert.deepEqual(
+        await now(),
+        each.map(({ name, replica }) => [name, replica, false, true]),
+      );
       await untilFresh(t);
       await t.advance(2000);
-      assert.deepEqual(said(await statuses(t)), ['i hydrated', 'm hydrated']);
+      assert.deepEqual(
+        await now(),
+        each.map(({ name, replica }) => [name, replica, true, false]),
+      );
+      await t.exec('ALTER CLUSTER quickstart RESET (REPLICATION FACTOR)');
     }),
 );
 
-test('I08: sizes are ordered as the rows are, of all objects, and of the present life', () =>
+test('I08: sizes are ordered as the rows are, of all objects, and of the present life, after a restart and after a crash', () =>
   simulated({ workers: 2 }, async (t) => {
     await t.exec('CREATE TABLE t (a int)');
-    for (const n of [10, 1000, 20_000])
+    for (const n of [10, 1000, 100_000])
       await t.exec(`
         CREATE VIEW v${n} AS SELECT a FROM t WHERE a <= ${n}; CREATE INDEX i${n} ON v${n} (a)`);
-    await t.exec('INSERT INTO t SELECT generate_series(1, 20000)');
+    await t.exec('INSERT INTO t SELECT generate_series(1, 100000)');
     await untilFresh(t);
     await t.advance(3000);
     const sizes = async (): Promise<(readonly [string, bigint | null])[]> =>
       (
         await t.query(`
           SELECT o.name, s.size FROM mz_internal.mz_object_arrangement_sizes s JOIN mz_catalog.mz_objects o ON o.id = s.object_id
-          WHERE s.object_id LIKE 'u%' ORDER BY s.size`)
+          WHERE s.object_id LIKE 'u%' ORDER BY s.size, o.name`)
       ).map((r) => [String(r['name']), r['size'] as bigint | null]);
-    const ordered = ['i10', 'i1000', 'i20000'];
+    const names = ['i10', 'i1000', 'i100000'];
     const before = await sizes();
     assert.deepEqual(
       before.map(([name]) => name),
-      ordered,
+      names,
     );
     assert.ok(before[0]![1]! * 10n < before[1]![1]! && before[1]![1]! * 10n < before[2]![1]!, String(before));
-    await t.exec('DELETE FROM t WHERE a > 500');
-    await t.advance(3000);
-    await t.crash();
-    assert.deepEqual(
-      (await sizes()).map(([, size]) => size),
-      [null, null, null],
-    );
-    await t.connected();
-    await untilFresh(t);
-    await t.advance(3000);
-    const after = await sizes();
-    assert.deepEqual(after.map(([name]) => name).sort(), ordered);
-    assert.ok(
-      after.every(([, size]) => size !== null && size < before[2]![1]! / 10n),
-      String(after),
-    );
+    for (const [what, begin, a] of [
+      ['restart', () => t.restart(), 5000],
+      ['crash', () => t.crash(), 500],
+    ] as const) {
+      await t.exec(`DELETE FROM t WHERE a > ${a}`);
+      await t.advance(3000);
+      await begin();
+      assert.deepEqual(
+        await sizes(),
+        names.map((name) => [name, null]),
+        `after the ${what}`,
+      );
+      await t.connected();
+      await untilFresh(t);
+      const first = await sizes();
+      assert.deepEqual(first.map(([name]) => name).sort(), names);
+      assert.ok(
+        first.every(([, size]) => size === null || size < before[2]![1]! / 10n),
+        `the first that is told after the ${what} is of the new life: ${first}`,
+      );
+      await t.advance(3000);
+      const after = await sizes();
+      assert.ok(
+        after.every(([, size]) => size !== null && size < before[2]![1]! / 10n),
+        String(after),
+      );
+    }
     await t.advance(5 * 60_000);
     const history = await t.query(
       'SELECT DISTINCT object_id, hydration_complete FROM mz_internal.mz_object_arrangement_size_history',

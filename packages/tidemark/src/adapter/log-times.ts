@@ -70,13 +70,20 @@ export function wantedReplica(cluster: ClusterEntry, name: string): ReplicaId | 
   return cluster.replicas.find((r) => r.name === name)?.id;
 }
 
+/** What a query runs on: it may have been dropped while the query waited. */
+export function livingCluster(catalog: CatalogState, id: ClusterId): ClusterEntry {
+  const cluster = catalog.clusterById(id);
+  if (cluster !== undefined) return cluster;
+  throw new SqlError('undefined_object', 'the cluster that the query runs on was dropped meanwhile');
+}
+
 /** The replica that must answer; undefined: any. Logs are a replica's own, so who asks for them says of which one. */
 export function replicaOf(
   catalog: CatalogState,
   clusterId: ClusterId,
   o: { readonly name: string; readonly readsLogs: boolean },
 ): ReplicaId | undefined {
-  const cluster = catalog.clusterById(clusterId)!;
+  const cluster = livingCluster(catalog, clusterId);
   const { replicas } = cluster;
   if (replicas.length === 0)
     throw new SqlError(

@@ -31,7 +31,7 @@ import {
 } from './dataflows.ts';
 import { dataflowContext } from './ddl/create.ts';
 import type { Environment } from './environment.ts';
-import { hasLogTimes, newestLogTime, replicaOf } from './log-times.ts';
+import { hasLogTimes, livingCluster, newestLogTime, replicaOf } from './log-times.ts';
 import { refuseFailed } from './reader-failures.ts';
 
 export interface QueryOptions {
@@ -246,7 +246,7 @@ export function clusterOf(
     throw new SqlError('undefined_object', `unknown cluster '${options.clusterName}'`, {
       hint: 'SET cluster to one that exists; SHOW CLUSTERS lists them',
     });
-  return dataflowContext(env, options.clusterId);
+  return dataflowContext(env, livingCluster(env.catalog, options.clusterId).id);
 }
 
 function withLogs(built: BuiltPlan, c: DataflowContext, logs: Timestamp | null): BuiltPlan {
