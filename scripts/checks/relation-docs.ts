@@ -8,7 +8,10 @@ export const RELATIONS_DOCUMENT = 'docs/introspection.md';
 const HEAD = `# Relations of a replica's log
 
 What a replica tells about itself, in the schema \`mz_introspection\`. Each replica has its own contents; a query reads those of the cluster of its session. Rows are at
-most one interval old (\`INTROSPECTION INTERVAL\`, 1 second unless said otherwise), counts a quarter of one more. Where "multiplicity is the number", \`count(*)\` reads it.
+most one interval old (\`INTROSPECTION INTERVAL\`, 1 second unless said otherwise), counts one more. Where "multiplicity is the number", \`count(*)\` reads it.
+
+A replica keeps the views of sizes over its log up to date. Where a worker has so much to do that they are behind, it tells no more counts until they have arrived: the differences add up meanwhile. So what introspection holds is bounded by what
+there is to tell: eight records for each row that lives, a few times the changes of one interval, no history. \`mz_records_per_dataflow\` shows it with \`INTROSPECTION DEBUGGING\` (the dataflow \`Introspection\`, and the indexes \`index mz_…\`).
 
 How a replica logs is said with its cluster, or with itself where it is to be otherwise:
 

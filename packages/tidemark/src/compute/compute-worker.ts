@@ -17,7 +17,7 @@ import type { InstallReason } from '../introspection/lifecycle.ts';
 import type { LoggingConfig } from '../introspection/logging-config.ts';
 import { MetricsRegistry } from '../introspection/metrics-registry.ts';
 import type { ResourceUsage } from '../introspection/process-log.ts';
-import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
+import { EMPTY, type Frontier, MIN_TIME, meet } from '../time/timestamp.ts';
 import { ArrangementBytes } from './arrangement-bytes.ts';
 import { ClosedLives } from './closed-lives.ts';
 import { Collection, reportAll } from './collection.ts';
@@ -103,6 +103,8 @@ export class ComputeWorker {
   readonly #closedLives: ClosedLives;
   readonly #collections = new Map<GlobalId, Collection>();
   readonly #dataflows = new Set<DataflowInstance>();
+  /** Those of them that the engine keeps over logs. */
+  readonly #internal = new Set<DataflowInstance>();
   readonly #byExport = new Map<GlobalId, DataflowInstance>();
   readonly #reporting = new Reporting();
   #log: ComputeLog | null = null;
@@ -266,6 +268,7 @@ export class ComputeWorker {
         intervalMs: logging.intervalMs,
         metrics: this.metrics,
         usage: this.#o.usage,
+        keptUpTo: () => [...this.#internal].reduce((f, d) => meet(f, d.keptUpTo), EMPTY),
       });
     this.#events.log = this.#log?.runtime ?? null;
     this.#debugging = logging.debugging;
@@ -364,6 +367,7 @@ export class ComputeWorker {
       pause: () => new Promise((resolve) => this.#o.timers.after(RETRY_MS, resolve)),
     });
     this.#dataflows.add(dataflow);
+    if (description.internal === true) this.#internal.add(dataflow);
     for (const id of dataflow.exports) this.#byExport.set(id, dataflow);
     const reads = description.indexImports.map((i) => this.#collections.get(i.id)!.dataflowIndex);
     this.#reporting.add(dataflowIndex, dataflow, reads);
@@ -407,6 +411,7 @@ export class ComputeWorker {
     this.#closedLives.close(c);
     if (!dataflow?.dropExport(c.id)) return;
     this.#dataflows.delete(dataflow);
+    this.#internal.delete(dataflow);
     this.#reporting.remove(dataflow.dataflowIndex);
   }
 

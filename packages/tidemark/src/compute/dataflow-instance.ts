@@ -24,7 +24,7 @@ import { probe } from '../operators/probe.ts';
 import { Bundle } from '../render/bundle.ts';
 import { type LirSpan, render } from '../render/render.ts';
 import { type Batch, diffAt } from '../repr/batch.ts';
-import { type Frontier, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
+import { EMPTY, type Frontier, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
 import { arrangementSpec } from '../trace/arranged-batch.ts';
 import type { TraceHandle } from '../trace/trace.ts';
 import { type Collection, reportAll } from './collection.ts';
@@ -138,6 +138,14 @@ export class DataflowInstance {
 
   get dataflowIndex(): number {
     return this.#dataflow.dataflowIndex;
+  }
+
+  /** How far the indexes that it keeps have come; nobody waits for one that has not started. */
+  get keptUpTo(): Frontier {
+    let f = EMPTY;
+    if (this.#gate.isOpen)
+      for (const c of this.#live.values()) if (c.traces !== undefined) f = meet(f, c.progress);
+    return f;
   }
 
   get mayWrite(): boolean {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { timeAt } from '../repr/batch.ts';
-import { EMPTY } from '../time/timestamp.ts';
+import { diffAt, timeAt } from '../repr/batch.ts';
+import { EMPTY, type Frontier } from '../time/timestamp.ts';
 import { ComputeLog, EventClock, logTime } from './compute-log.ts';
 import { MetricsRegistry } from './metrics-registry.ts';
 
@@ -48,7 +48,7 @@ test('one anchor: the wall clock is read once, steps move nothing, and rounding 
   );
 });
 
-function newLog(): { readonly log: ComputeLog; readonly clock: Clock } {
+function newLog(keptUpTo: () => Frontier = () => EMPTY): { readonly log: ComputeLog; readonly clock: Clock } {
   const clock = new Clock();
   return {
     clock,
@@ -58,6 +58,7 @@ function newLog(): { readonly log: ComputeLog; readonly clock: Clock } {
       clock: new EventClock(clock),
       intervalMs: 1000,
       metrics: new MetricsRegistry(),
+      keptUpTo,
     }),
   };
 }
@@ -115,4 +116,35 @@ test('dropping leaves no owner, no text and no event, and a late error count rea
   })();
   log.drain();
   assert.deepEqual(log.live, { owners: 0, events: 0, slots: 0 });
+});
+
+test('counts wait for what is kept from them, add up meanwhile, and keep no other row waiting', () => {
+  let kept: Frontier = 0;
+  const { log, clock } = newLog(() => kept);
+  const peeks = (): number[] => {
+    const b = log.drain().batches.get('mz_peek_durations_histogram_raw');
+    return b === undefined ? [] : Array.from({ length: b.length }, (_, i) => diffAt(b, i));
+  };
+  const peek = (): void =>
+    log.peekInstalled({
+      uuid: '00000000-0000-4000-8000-000000000001',
+      objectId: 'u1',
+      type: 'index',
+      time: 1,
+    })();
+  peek();
+  assert.deepEqual(peeks(), [1]);
+  for (let interval = 1; interval <= 5; interval++) {
+    clock.ns += 1e9;
+    peek();
+    assert.ok(log.due, 'an interval is over');
+    const e = create(log, `u${interval}`);
+    assert.deepEqual(peeks(), []);
+    assert.equal(log.live.events, 0);
+    assert.ok(!log.due && log.nextTurnMs > 0, 'no turn before the next interval is over');
+    e.drop();
+  }
+  kept = 11_001;
+  assert.ok(log.due, 'what was told last has arrived');
+  assert.deepEqual(peeks(), [5]);
 });

@@ -171,7 +171,10 @@ export class ComputeLog {
   readonly #runtimeDemux: RuntimeDemux;
   readonly #process: ProcessLog;
   readonly #release: number[] = [];
+  readonly #keptUpTo: () => Frontier;
   #flushAtMs = 0;
+  /** Counts were told at this log time. */
+  #countedTo: Frontier = -1;
   #drainedTo: Frontier = 0;
 
   constructor(options: {
@@ -181,7 +184,10 @@ export class ComputeLog {
     readonly intervalMs: number;
     readonly metrics: MetricsRegistry;
     readonly usage?: (() => Iterable<ResourceUsage>) | undefined;
+    /** How far on this worker what is kept from the logs has come; absent: nothing is. */
+    readonly keptUpTo?: () => Frontier;
   }) {
+    this.#keptUpTo = options.keptUpTo ?? (() => EMPTY);
     const { clock, worker, peers, metrics } = options;
     this.clock = clock;
     this.#worker = worker;
@@ -269,9 +275,18 @@ export class ComputeLog {
   get nextTurnMs(): number {
     const now = this.clock.ms(this.clock.ns());
     const over = logTime(now, this.#intervalMs) - now;
-    const counted = this.#demux.dirty || this.#runtimeDemux.dirty;
     // Whole milliseconds: a timer that came a rounding error too early would come for ever.
-    return Math.max(0, counted ? Math.min(over, Math.ceil(this.#flushAtMs - now)) : over);
+    return Math.max(0, this.#countsWait ? Math.min(over, Math.ceil(this.#flushAtMs - now)) : over);
+  }
+
+  /** Whether there are counts that nothing but the interval keeps from being told. */
+  get #countsWait(): boolean {
+    return (this.#demux.dirty || this.#runtimeDemux.dirty) && this.#areKept;
+  }
+
+  /** Whether the counts that were told last have arrived in what is kept from them. */
+  get #areKept(): boolean {
+    return this.#keptUpTo() > this.#countedTo;
   }
 
   /**
@@ -282,7 +297,7 @@ export class ComputeLog {
     if (this.ring.pending >= DRAIN_EVENTS) return true;
     const now = this.clock.ms(this.clock.ns());
     if (logTime(now, this.#intervalMs) > this.#drainedTo) return true;
-    return now >= this.#flushAtMs && (this.#demux.dirty || this.#runtimeDemux.dirty);
+    return now >= this.#flushAtMs && this.#countsWait;
   }
 
   drain(): LogUpdates {
@@ -300,13 +315,15 @@ export class ComputeLog {
 
   /**
    * Tells what was counted, once an interval and as of now, so at most an interval later than it happened: a worker with a thousand
-   * operators at work has some five thousand rows to tell.
+   * operators at work has some five thousand rows to tell. Where what is kept from them is behind, it waits for that, and the differences
+   * add up meanwhile: a saturated worker would only pile up intervals that nobody has come to read.
    */
   #flush(): void {
     const now = this.clock.ms(this.clock.ns());
-    if (now < this.#flushAtMs) return;
+    if (now < this.#flushAtMs || !this.#areKept) return;
     this.#flushAtMs = now + this.#intervalMs;
     this.#buffer.time = logTime(now, this.#intervalMs);
+    this.#countedTo = this.#buffer.time;
     this.#demux.flush(this.#tellPeeks);
     this.#runtimeDemux.flush();
   }

@@ -229,18 +229,22 @@ const SIZE_VIEWS: readonly BuiltinView[] = [
     columns: ['id uint8 | of the dataflow', 'name text | says what it maintains', WORKER, ...SIZES],
     key: ['id', 'name', 'worker_id'],
     indexed: { number: 503, by: ['id', 'name', 'worker_id'] },
+    // Added up before names are looked up: what an arrangement holds changes all the time, and moves one row of its dataflow.
     sql: `
-      SELECT u.id, u.name, u.worker_id, ${sums('u')}
-      FROM (
-        SELECT d.id, d.name, d.worker_id, s.records, s.batches, s.size, s.capacity, s.allocations
-        FROM mz_introspection.mz_arrangement_sizes_per_worker s
-        JOIN mz_introspection.mz_dataflow_addresses_per_worker a ON a.id = s.operator_id AND a.worker_id = s.worker_id
-        JOIN mz_introspection.mz_dataflows_per_worker d ON d.id = a.address[1] AND d.worker_id = s.worker_id
-        UNION ALL
-        SELECT id, name, worker_id, NULL::int8, NULL::int8, NULL::int8, NULL::int8, NULL::int8
-        FROM mz_introspection.mz_dataflows_per_worker
-      ) u
-      GROUP BY u.id, u.name, u.worker_id`,
+      WITH roots AS (SELECT DISTINCT id, name, worker_id FROM mz_introspection.mz_dataflows_per_worker),
+      added AS (
+        SELECT u.id, u.worker_id, ${sums('u')}
+        FROM (
+          SELECT a.address[1] AS id, s.worker_id, s.records, s.batches, s.size, s.capacity, s.allocations
+          FROM mz_introspection.mz_arrangement_sizes_per_worker s
+          JOIN mz_introspection.mz_dataflow_addresses_per_worker a ON a.id = s.operator_id AND a.worker_id = s.worker_id
+          UNION ALL
+          SELECT id, worker_id, NULL::int8, NULL::int8, NULL::int8, NULL::int8, NULL::int8 FROM roots
+        ) u
+        GROUP BY u.id, u.worker_id
+      )
+      SELECT d.id, d.name, d.worker_id, u.records, u.batches, u.size, u.capacity, u.allocations
+      FROM added u JOIN roots d ON d.id = u.id AND d.worker_id = u.worker_id`,
   }),
   introspectionView({
     name: 'mz_records_per_dataflow',
