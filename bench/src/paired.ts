@@ -7,10 +7,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
-import type pg from 'pg';
 import { BusyServer, sleep, untilForgotten, untilHydrated, untilLoaded } from './busy.ts';
 import { type ThreadTimes, taken, threadTimes } from './cpu.ts';
 import { CUSTOMERS, makeOrders, makeRegions, STATUS } from './data.ts';
+import { StatusClient } from './status-client.ts';
 import { table } from './table.ts';
 
 const CONNECTIONS = 10;
@@ -60,12 +60,14 @@ async function writeData(directory: string, rows: number): Promise<{ orders: str
 /** Ten connections; they ask while they are on. */
 class Askers {
   readonly #samples = new Map<string, number[]>(KINDS.map((k) => [k, []]));
-  readonly #clients: pg.Client[] = [];
+  /** Of the last answer. */
+  readonly #rows = new Map<string, number>();
+  readonly #clients: StatusClient[] = [];
   #running: Promise<void>[] = [];
   #on = false;
 
   async connect(server: BusyServer): Promise<void> {
-    for (let i = 0; i < CONNECTIONS; i++) this.#clients.push(await server.connect('busy'));
+    for (let i = 0; i < CONNECTIONS; i++) this.#clients.push(await StatusClient.connect(server.port, 'busy'));
   }
 
   start(): void {
@@ -73,13 +75,13 @@ class Askers {
     this.#running = this.#clients.map((client, i) => this.#ask(client, i));
   }
 
-  async #ask(client: pg.Client, first: number): Promise<void> {
+  async #ask(client: StatusClient, first: number): Promise<void> {
     // Spread over the period: ten at once would measure each other.
     await sleep((first * PERIOD_MS) / CONNECTIONS);
     for (let i = first; this.#on; i++) {
       const kind = KINDS[i % KINDS.length]!;
       const start = performance.now();
-      await client.query(PROBES[kind]!);
+      this.#rows.set(kind, await client.query(PROBES[kind]!));
       const ms = performance.now() - start;
       this.#samples.get(kind)!.push(ms);
       await sleep(Math.max(0, PERIOD_MS - ms));
@@ -99,15 +101,15 @@ class Askers {
     for (const list of this.#samples.values()) list.length = 0;
   }
 
-  async end(): Promise<void> {
-    await Promise.all(this.#clients.map((c) => c.end()));
+  end(): void {
+    for (const c of this.#clients) c.end();
   }
 
   rows(): string[][] {
     return [...this.#samples].map(([kind, list]) => {
       const s = list.toSorted((a, b) => a - b);
       const at = (q: number): string => (s[Math.min(s.length - 1, Math.floor(s.length * q))] ?? 0).toFixed(1);
-      return [kind, '', `${s.length}`, at(0.5), at(0.99), at(1)];
+      return [kind, `${this.#rows.get(kind)} rows`, `${s.length}`, at(0.5), at(0.99), at(1)];
     });
   }
 }
@@ -201,13 +203,13 @@ export async function runPaired(o: {
       }
       if (round < 0) askers.forget();
     }
-    await askers.end();
+    askers.end();
     await client.end();
     const [a, b] = [median(hydration.with), median(hydration.without)];
     console.log(
       `Status queries while ${o.rows} orders hydrate on ${WORKERS} workers, in memory; milliseconds`,
     );
-    console.log(table(['query', '', 'n', 'p50', 'p99', 'max'], askers.rows()));
+    console.log(table(['query', 'answer', 'n', 'p50', 'p99', 'max'], askers.rows()));
     console.log(`\n${table(['processor time', 'with', 'without', 'a query'], costs.rows())}`);
     console.log(
       `\nhydration with queries ${a.toFixed(0)} ms (${hydration.with.map((h) => h.toFixed(0)).join(', ')}), without ${b.toFixed(0)} ms (${hydration.without.map((h) => h.toFixed(0)).join(', ')}): ${((100 * b) / a).toFixed(1)} % as fast`,
