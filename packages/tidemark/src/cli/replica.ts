@@ -1,4 +1,5 @@
 /** `tidemark replica`: workers in a process of their own, until a signal ends it. */
+import { countBuffersInHeapLimits } from '../host/heap-policy.ts';
 import type { BoundAddress } from '../host/listen.ts';
 import { type RunningReplica, serveReplica } from '../host/replica-server.ts';
 import { explain, stderrLogger, text } from './arguments.ts';
@@ -12,6 +13,7 @@ interface ReplicaOptions {
 }
 
 export async function replica(o: ReplicaOptions): Promise<void> {
+  countBuffersInHeapLimits();
   let running: RunningReplica | undefined;
   let ending = false;
   const end = async (): Promise<void> => {

@@ -4,6 +4,7 @@ import { statusReport } from '../adapter/status.ts';
 import { wireBackend } from '../adapter/wire-backend.ts';
 import type { Logger } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
+import { countBuffersInHeapLimits } from '../host/heap-policy.ts';
 import { listenHttp } from '../host/http-server.ts';
 import type { BoundAddress } from '../host/listen.ts';
 import { type OpenedEnvironment, openEnvironment } from '../host/open-environment.ts';
@@ -45,6 +46,7 @@ const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|::1)$/;
 
 export async function startServer(o: ServerOptions): Promise<RunningServer> {
   const { logger } = o;
+  countBuffersInHeapLimits();
   const open = !LOOPBACK.test(o.listen.host);
   if (open && o.password === undefined)
     throw new SqlError(
