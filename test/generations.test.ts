@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTest, type TestEnvironment } from '../packages/tidemark/src/testkit/simulator.ts';
+import { isEmpty } from '../packages/tidemark/src/time/timestamp.ts';
 import { onWorkers } from './support/on-workers.ts';
 
 const STAGES = 'SELECT event, reason FROM mz_introspection.mz_compute_lifecycle_events_per_worker';
@@ -260,6 +261,25 @@ test('an old leader that does not know of the promotion yet deletes nothing that
   await leader.settle(leader.env.catalogShard.maintain());
   for (const part of parts) await candidate.env.options.stores.durable.readPart(part);
   release();
+  await leader.close();
+  await candidate.close();
+});
+
+test('a view that came to its end before a candidate heard of it has hydrated there', async () => {
+  const { leader, candidate } = await pair();
+  await candidate.caughtUp();
+  const wake = candidate.stop();
+  await leader.exec('CREATE MATERIALIZED VIEW once WITH (REFRESH AT CREATION) AS SELECT a FROM t');
+  await leader.until(
+    () => isEmpty(leader.env.collections.upper(leader.id('once'))),
+    'it is complete for ever',
+  );
+  wake();
+  await candidate.until(() => candidate.env.catalog.item(leader.id('once')) !== undefined, 'it is heard of');
+  await candidate.caughtUp();
+  await candidate.advance(2500);
+  const statuses = `SELECT hydrated FROM mz_internal.mz_hydration_statuses WHERE object_id = '${leader.id('once')}'`;
+  assert.deepEqual(await candidate.query(statuses), [{ hydrated: true }]);
   await leader.close();
   await candidate.close();
 });

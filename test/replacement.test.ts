@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTest, type TestEnvironment } from '../packages/tidemark/src/testkit/simulator.ts';
+import { checkHydration } from './support/hydration-oracle.ts';
 
 async function opened(workers = 1): Promise<TestEnvironment> {
   const t = await openTest({ workers });
@@ -145,6 +146,38 @@ test('a replacement can be dropped, outlives a restart unapplied, and goes with 
   assert.deepEqual((await rows(t))[0], { a: 1, s: 60n });
   await t.exec(REPLACEMENT);
   await t.exec('DROP MATERIALIZED VIEW mv CASCADE; DROP TABLE t');
+  await t.assertNothingLeft();
+  await t.close();
+});
+
+test('a replacement of a view that has come to its end is done, before a restart and after it', async () => {
+  const t = await openTest();
+  await t.exec(`CREATE TABLE t (a int); INSERT INTO t VALUES (1);
+    CREATE MATERIALIZED VIEW mv WITH (REFRESH AT now() + interval '5 s') AS SELECT a FROM t;
+    CREATE REPLACEMENT MATERIALIZED VIEW r FOR mv AS SELECT a + 1 AS a FROM t`);
+  const blockers = () => t.query('SELECT object_id, reason FROM mz_internal.mz_hydration_blockers');
+  const hydrated = () =>
+    t.query(
+      "SELECT object_id, hydrated FROM mz_internal.mz_hydration_statuses WHERE object_id LIKE 'u%' ORDER BY 1",
+    );
+  await t.advance(2000);
+  checkHydration(t);
+  assert.deepEqual(await blockers(), [{ object_id: t.id('r'), reason: 'read_only' }]);
+  await t.advance(5000);
+  const both = [
+    { object_id: t.id('mv'), hydrated: true },
+    { object_id: t.id('r'), hydrated: true },
+  ];
+  for (const when of ['before', 'after']) {
+    checkHydration(t);
+    assert.deepEqual(await blockers(), [], when);
+    assert.deepEqual(await hydrated(), both, when);
+    const refused = await t.failure('ALTER MATERIALIZED VIEW mv APPLY REPLACEMENT r');
+    assert.equal(refused.message, '"mv" is complete for ever');
+    if (when === 'before') await t.restart();
+    await t.advance(2500);
+  }
+  await t.exec('DROP TABLE t CASCADE');
   await t.assertNothingLeft();
   await t.close();
 });

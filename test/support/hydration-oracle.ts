@@ -38,10 +38,11 @@ function* expected(t: TestEnvironment): Generator<Expected> {
     const { replicas } = catalog.clusterById(clusterId)!;
     const instance = t.env.instance(clusterId);
     const view = item.kind === 'materialized-view';
+    // What a replacement is to write is the shard of the view that it replaces.
+    const outputId = (view && item.replaces) || item.id;
     // What replaced a view writes under an id of its own.
     const exportId = entity.exportId ?? item.id;
-    // A replacement has no shard of its own.
-    const sealed = view && collections.has(item.id) && isEmpty(collections.upper(item.id));
+    const sealed = view && collections.has(outputId) && isEmpty(collections.upper(outputId));
     if (replicas.length === 0) {
       const instants = [null, null, null, null];
       yield { id: item.id, clusterId, replicaId: null, done: sealed, hydrated: sealed, instants };

@@ -66,8 +66,9 @@ export class Unified {
     const { catalog, collections } = this.#world;
     this.#sizes.begin();
     const look = (id: GlobalId): void => {
-      const isView = catalog.item(id)?.kind === 'materialized-view';
-      const sealed = isView && collections.has(id) && collections.upper(id) === EMPTY;
+      const item = catalog.item(id);
+      const output = item?.kind === 'materialized-view' ? (item.replaces ?? id) : null;
+      const sealed = output !== null && collections.has(output) && collections.upper(output) === EMPTY;
       if (sealed === this.#sealed.has(id)) return;
       if (sealed) this.#sealed.add(id);
       else this.#sealed.delete(id);
@@ -75,10 +76,15 @@ export class Unified {
     };
     for (const e of catalog.all('item')) look(e.id);
     const stopUppers = collections.onUpper((id, upper) => {
-      if (upper === EMPTY) look(id);
+      if (upper !== EMPTY) return;
+      look(id);
+      // What was to replace it is among them.
+      for (const d of catalog.dependants(id)) look(d.id);
     });
     const stopCatalog = this.#world.onCatalogChange(() => {
       for (const id of [...this.#sealed]) look(id);
+      // Where a process stands by, a view may have come to its end before it is heard of.
+      for (const e of catalog.all('item')) look(e.id);
       const changes = [...this.#feeds.values()].flatMap((f) => f.catalogChanged());
       if (changes.length > 0) this.#world.setLive(changes);
     });

@@ -49,7 +49,7 @@ export interface ObjectFacts {
   readonly clusterId: ClusterId;
   /** It writes to a shard: a materialized view. */
   readonly writes: boolean;
-  /** Its output is complete for ever: it needs no dataflow. */
+  /** Its output is complete for ever, that of the view whose place it would take: it needs no dataflow. */
   readonly sealed: boolean;
   /** When it was created, or first seen by this process. */
   readonly commandedAt: Instant;

@@ -211,8 +211,16 @@ export class Hydration {
   frontierMoved(id: GlobalId): void {
     for (const f of [...this.#progressListeners]) f();
     if (this.#waiting.size > 0) for (const o of this.#waiting.get(id) ?? []) this.#touch(o);
-    if (this.#clusterOf.has(id) && this.#world.collections.has(id))
-      if (isEmpty(this.#world.collections.upper(id))) this.#touch(id);
+    if (!this.#clusterOf.has(id) || !this.#isSealed(id)) return;
+    this.#touch(id);
+    // What was to replace it writes its shard.
+    for (const c of this.clusters.values())
+      for (const o of c.objects.values()) if (o.replaces === id) this.#touch(o.id);
+  }
+
+  #isSealed(id: GlobalId): boolean {
+    const { collections } = this.#world;
+    return collections.has(id) && isEmpty(collections.upper(id));
   }
 
   #touch(id: GlobalId): void {
@@ -336,13 +344,13 @@ export class Hydration {
   }
 
   #judged(c: ClusterState, o: TrackedObject, replica: ReplicaFacts | null): Judged {
-    const { collections, clusters } = this.#world;
+    const { clusters } = this.#world;
     const before = o.judged.find((j) => j.facts.replica?.id === replica?.id);
     const common = {
       objectId: o.id,
       clusterId: c.id,
       writes: o.writes,
-      sealed: o.writes && collections.has(o.id) && isEmpty(collections.upper(o.id)),
+      sealed: o.writes && this.#isSealed(o.replaces ?? o.id),
       commandedAt: o.commandedAt,
       replica,
       withoutReplicaSince: c.withoutReplicaSince,
