@@ -454,10 +454,14 @@ export class RandomHistory {
     await this.exec('ALTER SYSTEM RESET compute_hydration_concurrency');
     await this.exec('ALTER CLUSTER quickstart SET (REPLICATION FACTOR 1)');
     await this.#answers();
-    await t.connected();
-    // What failed is not done, and is built again after a pause of up to half a minute.
-    await t.until(() => notDone(t) === 0, 'every object is done');
-    await t.advance(1000);
+    // A replica may die on the last stage that it tells, and again on the next.
+    for (let armed = -1; armed !== t.armed; ) {
+      armed = t.armed;
+      await t.connected();
+      // What failed is not done, and is built again after a pause of up to half a minute.
+      await t.until(() => notDone(t) === 0, 'every object is done');
+      await t.advance(1000);
+    }
     this.#check(true);
     this.leader.told.checkAtRest(new Set(this.replicas()));
     await t.advance(this.#lateMs);
