@@ -1,7 +1,7 @@
 /** What must hold whatever the number of workers: one alone, two that share, and more than some objects have rows. */
 import { test } from 'node:test';
 
-export const WORKERS = [1, 2, 4] as const;
+const WORKERS = [1, 2, 4] as const;
 
 /** The test on each number of workers. */
 export function onWorkers(name: string, body: (workers: number) => Promise<void>): void {

@@ -15,7 +15,7 @@ import { lowerCatalogCalls } from './catalog-functions.ts';
 import { copyResult } from './copy-to.ts';
 import { Cursors } from './cursors.ts';
 import { dataflowContext } from './ddl/create.ts';
-import { executeDdl } from './ddl/execute.ts';
+import { executeDdl, NOTHING_TO_DO } from './ddl/execute.ts';
 import { describe } from './describe.ts';
 import type { Environment } from './environment.ts';
 import { readableViews, wantedReplica } from './log-times.ts';
@@ -155,13 +155,14 @@ export class Session {
     try {
       if (this.#transaction === null) this.#begin(false);
       const more = params === undefined ? {} : { paramTypes: params.types, paramValues: params.values };
-      const plan = this.#planned(statement, more, planStatement);
+      let plan = this.#planned(statement, more, planStatement);
       refuseChange(options.described, plan);
       const joins = plan?.kind === 'insert' && !readsBeforeWriting(plan);
       const pending = this.#implicit && this.#transaction!.writes.size > 0;
       if (pending && !joins) {
         await this.#commit();
         this.#begin(false);
+        plan = this.#planned(statement, more, planStatement);
       }
       const result = await this.#run(plan, statement, more, signal);
       if (this.#implicit && !(joins && options.more === true)) await this.#commit();
@@ -217,7 +218,7 @@ export class Session {
     params: Partial<StatementContext>,
     signal: AbortSignal,
   ): Promise<Result> {
-    if (plan === undefined) return { kind: 'command', tag: 'ALTER' };
+    if (plan === undefined) return { kind: 'command', tag: NOTHING_TO_DO };
     switch (plan.kind) {
       case 'select': {
         const r = await this.#select(plan, statement, params, signal);
@@ -273,9 +274,9 @@ export class Session {
       default: {
         this.#refuseInBlock(statement);
         this.#refuseReadOnly(statementName(statement));
-        const who = { database: this.settings.get('database'), user: this.#o.user };
-        const tag = await executeDdl(this.#env, plan, who, this.#o.notice);
-        return { kind: 'command', tag };
+        const who = { database: this.settings.get('database'), user: this.#o.user, notify: this.#o.notice };
+        const again = () => this.#planned(statement, params, planStatement) as typeof plan | undefined;
+        return { kind: 'command', tag: await executeDdl(this.#env, plan, { ...who, again }) };
       }
     }
   }

@@ -62,6 +62,21 @@ test('a commit whose outcome is unknown is what the shards say it is', async () 
   }
 });
 
+test('a write to a table that left while it waited is refused alone: others of its commit succeed', async () => {
+  const { durable, group, write } = await member(new Unsure());
+  const other = await durable.create('u2', { schema: SCHEMA, since: 1, fence: FENCE });
+  await group.write({ join: [{ shard: other, store: 'durable' }] });
+  const leaving = group.write({ leave: ['u1'] });
+  // The commit of the one before has begun.
+  await Promise.resolve();
+  await Promise.resolve();
+  const rest = [write(), group.write({ updates: new Map([['u2', [ints([[7, 0, 1]])]]]) })];
+  await leaving;
+  const [late, whole] = await Promise.allSettled(rest);
+  assert.equal(late!.status === 'rejected' && (late!.reason as SqlError).code, 'undefined_table');
+  assert.equal(whole!.status, 'fulfilled');
+});
+
 test('the upper that another generation moved is no sign that ours was applied', async () => {
   for (const applies of [true, false]) {
     const consensus = new Unsure();

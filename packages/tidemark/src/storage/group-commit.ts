@@ -3,7 +3,6 @@
  * transaction that appends to what was written and moves every upper. Writes that arrive while one is under way share
  * the next. A write is acknowledged when it is durable, and from then on every strict read sees it.
  */
-import { assert } from '../base/assert.ts';
 import type { Logger, Timers } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import { fencedBy } from '../persist/rules.ts';
@@ -125,7 +124,19 @@ export class GroupCommit {
     }
   }
 
-  async #commit(batch: readonly Pending[]): Promise<void> {
+  /** What writes to a member that left while it waited is refused, whole: its table was dropped. */
+  #refuseLate(waiting: readonly Pending[]): readonly Pending[] {
+    const joining = new Set(waiting.flatMap((p) => p.request.join?.map((j) => j.shard.shardId) ?? []));
+    const isThere = (id: string): boolean => this.#members.has(id) || joining.has(id);
+    return waiting.filter(({ request, reject }) => {
+      const whole = [...(request.updates?.keys() ?? [])].every(isThere);
+      if (!whole) reject(new SqlError('undefined_table', 'a table that is written to was dropped meanwhile'));
+      return whole;
+    });
+  }
+
+  async #commit(waiting: readonly Pending[]): Promise<void> {
+    const batch = this.#refuseLate(waiting);
     const joins = batch.flatMap((p) => p.request.join ?? []);
     const ts = this.#o.oracle.nextWrite();
     const members = new Map(this.#members);
@@ -133,7 +144,6 @@ export class GroupCommit {
     const updates = new Map<string, Updates[]>();
     for (const { request } of batch)
       for (const [shardId, batches] of request.updates ?? []) {
-        assert(members.has(shardId), `a write names a member of the group: ${shardId}`);
         const list = updates.get(shardId);
         const stamped = batches.map((b): Updates => ({ oks: { ...b, times: ts }, errs: NO_ERRORS }));
         if (list === undefined) updates.set(shardId, stamped);

@@ -19,21 +19,30 @@ export type DdlPlan =
       { kind: 'createSchema' | 'createDatabase' | 'drop' | 'comment' | 'alterSystemSet' | 'alterSystemReset' }
     >;
 
-export function executeDdl(
-  env: Environment,
-  plan: DdlPlan,
-  who: { readonly database: string; readonly user: string },
-  notify: Notify,
-): Promise<string> {
+export interface DdlOptions {
+  readonly database: string;
+  readonly user: string;
+  readonly notify: Notify;
+  /** The statement planned as the catalog is now; undefined: there is nothing to do. */
+  readonly again: () => DdlPlan | undefined;
+}
+
+/** `plan`: made in this turn. A statement that has waited for others is planned again: what it names may be gone, or taken. */
+export function executeDdl(env: Environment, plan: DdlPlan, options: DdlOptions): Promise<string> {
+  const { revision } = env.catalog;
   return env.exclusively(async () => {
-    env.audit.by = who.user;
+    env.audit.by = options.user;
     try {
-      return await run(env, plan, who.database, notify);
+      const now = env.catalog.revision === revision ? plan : options.again();
+      return now === undefined ? NOTHING_TO_DO : await run(env, now, options.database, options.notify);
     } finally {
       env.audit.by = null;
     }
   });
 }
+
+/** The tag of an ALTER … IF EXISTS of what does not. */
+export const NOTHING_TO_DO = 'ALTER';
 
 async function run(env: Environment, plan: DdlPlan, database: string, notify: Notify): Promise<string> {
   switch (plan.kind) {
