@@ -78,7 +78,8 @@ export class Correction {
   }
 
   #settle(b: Bucket): void {
-    if (b.batches.length === 0) return;
+    // At one time it stays settled, whatever that is brought forward to.
+    if (b.settled === b.rows && typeof (b.batches[0]?.times ?? 0) === 'number') return;
     const all = concatBatches(b.batches);
     const whole = consolidate({ ...all, times: advanced(all.times, this.#since) });
     this.#rows += whole.length - b.rows;
@@ -115,6 +116,8 @@ export class Correction {
     this.#settle(b);
     const [all] = b.batches;
     if (all === undefined) return null;
+    if (typeof all.times === 'number')
+      return all.times < upper ? { ...all, times: Math.max(all.times, lower) } : null;
     const indices = new Int32Array(all.length);
     let n = 0;
     for (let i = 0; i < all.length; i++) if (timeAt(all, i) < upper) indices[n++] = i;

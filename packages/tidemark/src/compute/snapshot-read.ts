@@ -11,6 +11,7 @@ import type { MfpEvaluator } from '../expr/mfp.ts';
 import type { RowError } from '../expr/scalar.ts';
 import { type Batch, concatBatches, diffAt, emptyBatch, gatherBatch, timeAt } from '../repr/batch.ts';
 import { columnBytes } from '../repr/column.ts';
+import { packedBatch } from '../repr/packed.ts';
 import type { Kind } from '../repr/types.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 import type { Fuel } from '../trace/fuel.ts';
@@ -111,13 +112,8 @@ export class SnapshotRead {
   get result(): ReadResult {
     if (this.#failed !== undefined) return { kind: 'error', ...this.#failed };
     const all = this.#out.length === 0 ? emptyBatch(this.#o.kinds) : concatBatches(this.#out);
-    // Buffers of its own: the answer may be transferred to another thread, and columns may be shared with a trace.
-    const batch = gatherBatch(
-      all,
-      Int32Array.from({ length: all.length }, (_, i) => i),
-      all.length,
-    );
-    return { kind: 'rows', batch };
+    // A buffer of its own: the answer may be transferred to another thread, and columns may be shared with a trace.
+    return { kind: 'rows', batch: packedBatch(all) };
   }
 }
 

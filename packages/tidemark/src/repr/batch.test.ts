@@ -16,6 +16,7 @@ import {
 import { ColumnBuilder } from './column.ts';
 import { datumAt, pushDatum } from './datum.ts';
 import { cellsEqual, hashRows, rowsEqual } from './hash.ts';
+import { packedBatch } from './packed.ts';
 import { kindOf, type } from './types.ts';
 
 const params = { seed: Number(process.env['SEED'] ?? 13), numRuns: Number(process.env['RUNS'] ?? 200) };
@@ -137,4 +138,24 @@ test('an empty batch, and the buffers of a batch', () => {
   assert.equal(new Set(buffers).size, buffers.length);
   // Three columns' values, the text's offsets and bitmap, times and diffs.
   assert.equal(buffers.length, 7);
+});
+
+test('a packed batch has the same updates in one buffer, of its own', () => {
+  fc.assert(
+    fc.property(updates, fc.nat(30), fc.nat(30), fc.boolean(), (us, a, b, flat) => {
+      const whole = batch(us, flat);
+      const [from, to] = [Math.min(a, b, us.length), Math.min(Math.max(a, b), us.length)];
+      const slice = sliceBatch(whole, from, to);
+      const packed = packedBatch(slice);
+      assert.equal(packed.length, to - from);
+      for (let i = 0; i < packed.length; i++) {
+        assert.equal(rowKey(packed, i), rowKey(slice, i));
+        assert.equal(diffAt(packed, i), diffAt(slice, i));
+      }
+      const [buffer, ...others] = batchBuffers(packed).filter((x) => x.byteLength > 0);
+      assert.equal(others.length, 0);
+      assert.ok(buffer === undefined || !batchBuffers(whole).includes(buffer));
+    }),
+    params,
+  );
 });
