@@ -422,11 +422,12 @@ export class ComputeWorker {
     this.#worker.receive(from, message);
   }
 
-  /** Runs one slice: dataflows, a turn for each peek, merges if there is nothing else; then reports. */
+  /** Runs one slice: dataflows, a turn for each peek, merges if there is nothing else; then reports. Or answers, and has it sent. */
   step(): 'more' | 'idle' {
     this.#wakes();
     this.#counted.steps.add();
     this.#logging?.drain();
+    if (this.#worker.hasWork && this.#peeks.answersFirst()) return 'more';
     const budgetNs = this.#peeks.size > 0 ? HURRIED_SLICE_NS : SLICE_NS;
     const dataflows = this.#worker.step({ budgetNs });
     this.#peeksHaveWork = this.#peeks.step();

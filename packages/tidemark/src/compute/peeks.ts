@@ -57,6 +57,7 @@ interface PendingPeek {
 export class WorkerPeeks {
   readonly #o: PeeksOptions;
   readonly #pending = new Map<string, PendingPeek>();
+  #answeredFirst = false;
 
   constructor(options: PeeksOptions) {
     this.#o = options;
@@ -193,6 +194,18 @@ export class WorkerPeeks {
       else if (p.fed || p.ready()) more = true;
     }
     return more;
+  }
+
+  /**
+   * Before a slice: answers what is ready, so that it neither waits for the slice nor cuts it short. True: there are answers, to be sent
+   * at once. Never twice in a row, so that who reads all the time stops no dataflow.
+   */
+  answersFirst(): boolean {
+    const asked = this.#pending.size;
+    const may = asked > 0 && !this.#answeredFirst;
+    if (may) this.step();
+    this.#answeredFirst = may && this.#pending.size < asked;
+    return this.#answeredFirst;
   }
 
   #answer(uuid: string, p: PendingPeek): void {
