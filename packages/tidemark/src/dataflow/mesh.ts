@@ -17,4 +17,6 @@ export type MeshMessage =
 export interface Mesh {
   /** `channel` counts the exchanges of a dataflow, so that it is the same on every worker. */
   send(to: number, message: MeshMessage): void;
+  /** Nothing is held back any longer: called when a step is over, and now and then during a long one. */
+  flush?(): void;
 }

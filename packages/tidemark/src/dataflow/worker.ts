@@ -36,6 +36,9 @@ export interface WorkerOptions {
 
 const DEFAULT_FUEL = 32_768;
 
+/** What was sent is not held back longer than this and the operator that runs: on several workers a query is a dozen messages in a row. */
+const FLUSH_NS = 500_000;
+
 /** How far urgent operators may get ahead of the others that wait: more than a status query takes. */
 const URGENT_LEAD_NS = 16e6;
 
@@ -178,6 +181,7 @@ export class Worker implements OperatorHost {
   step(options: { readonly budgetNs: number }): 'more' | 'idle' {
     const start = this.clock.monotonicNs();
     let now = start;
+    let flushed = start;
     this.#stepping = true;
     try {
       while (this.hasWork && now - start < options.budgetNs) {
@@ -196,11 +200,16 @@ export class Worker implements OperatorHost {
           ? this.#urgentLeadNs + end - now
           : Math.max(0, this.#urgentLeadNs - (end - now));
         now = end;
+        if (now - flushed >= FLUSH_NS) {
+          this.mesh.flush?.();
+          flushed = now;
+        }
         while (this.#afterRun.length > 0) this.#afterRun.shift()!();
       }
     } finally {
       this.#running = false;
       this.#stepping = false;
+      this.mesh.flush?.();
     }
     return this.hasWork ? 'more' : 'idle';
   }

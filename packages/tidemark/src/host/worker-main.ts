@@ -2,14 +2,13 @@
  * Entry of a worker thread: one ComputeWorker, its ports, and the loop that gives it time. Between two slices the event loop turns, so
  * commands and other workers' messages come in; an idle worker sleeps until a message or the logs' next interval.
  */
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../base/assert.ts';
 import type { Logger } from '../base/clock.ts';
 import { ComputeWorker } from '../compute/compute-worker.ts';
 import { lostReason, MemoryBudget } from '../compute/memory-budget.ts';
 import { batchOfResponse, type Response } from '../compute/protocol.ts';
 import { unpackCommand } from '../compute/wire.ts';
-import type { MeshMessage } from '../dataflow/mesh.ts';
 import { remoteStores } from '../persist/rpc.ts';
 import { Shards } from '../persist/shards.ts';
 import { batchBuffers } from '../repr/batch.ts';
@@ -19,6 +18,7 @@ import { EarliestTimer } from './earliest-timer.ts';
 import { openFile } from './file-writer.ts';
 import { nodeClock, nodeRandom, nodeTimers } from './node-clock.ts';
 import { nodePartCodec } from './part-codec.ts';
+import { PortMesh } from './port-mesh.ts';
 import { processUsage, threadUsage } from './resource-usage.ts';
 import { inMemory, shardAccess, watchUpper } from './shard-access.ts';
 import { SqliteConsensus } from './sqlite-consensus.ts';
@@ -88,16 +88,11 @@ function wake(): void {
   setImmediate(turn);
 }
 
+const mesh = new PortMesh(data.peerPorts);
 const worker = new ComputeWorker({
   index: data.index,
   peers: data.peers,
-  mesh: {
-    send: (to, message) =>
-      (data.peerPorts[to] as MessagePort).postMessage(
-        message,
-        message.kind === 'batch' ? batchBuffers(message.batch) : [],
-      ),
-  },
+  mesh,
   clock: nodeClock,
   timers: nodeTimers,
   logger,
@@ -153,11 +148,12 @@ function fail(error: unknown): void {
 process.on('uncaughtException', fail);
 process.on('unhandledRejection', fail);
 
-for (const [from, peer] of data.peerPorts.entries())
-  peer?.on('message', (message: MeshMessage) => {
-    guarded(() => worker.receive(from, message));
-    wake();
+mesh.onReceived((from, messages) => {
+  guarded(() => {
+    for (const message of messages) worker.receive(from, message);
   });
+  wake();
+});
 
 port.on('message', (message: ToWorker) => {
   if (message.kind === 'close') {
