@@ -112,13 +112,15 @@ function planObject(
 }
 
 /**
- * Where a view goes on: one step below what is durable, at its beginning if nothing is, and not later than its inputs have come: the
- * shard of a view with a schedule is complete up to its next refresh.
+ * Where a view goes on: one step below what is durable, and not later than its inputs have come: the shard of a view with a schedule is
+ * complete up to its next refresh. At its beginning if nothing is durable, also where an index that it reads begins earlier now;
+ * with a schedule that may lie ahead.
  */
 function continuation(env: Environment, e: ItemEntity, newest: Timestamp): Timestamp {
   const { id } = outputOf(env, e);
-  const { upper } = env.collections.shard(id);
-  return Math.min(newest, upper > 0 ? upper - 1 : env.collections.since(id));
+  const { upper, since } = env.collections.shard(id);
+  if (upper > 0) return Math.min(newest, upper - 1);
+  return since <= env.oracle.readTime ? since : newest;
 }
 
 /** The view itself, or the one that it is to replace: whose shard it writes. */

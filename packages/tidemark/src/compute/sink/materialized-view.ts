@@ -60,6 +60,7 @@ function shardSink(
     owner,
     asOf: context.asOf,
     mayWrite: context.mayWrite,
+    since: () => known?.since ?? MIN_TIME,
     firstWrite: () => firstWrite(known?.takenOverAt ?? EMPTY, sink.refresh),
     refresh: sink.refresh,
   });

@@ -39,6 +39,8 @@ export interface MintOptions {
   readonly refresh: RefreshSchedule | undefined;
   /** Nothing is said before it: a shard that stood between its beginning and there could not be gone on with. */
   readonly asOf: Timestamp;
+  /** Where the shard's contents begin; known to the owner once its shard is. */
+  readonly since: () => Timestamp;
   /** Before it nothing that this export computes shows; known to the owner once its shard is. */
   readonly firstWrite: () => Frontier;
   readonly mayWrite: boolean;
@@ -89,6 +91,9 @@ export function mint(
         if (from.frontier <= options.asOf) return;
         const complete = roundFrontier(from.frontier, options.refresh);
         if (!mayWrite || !known || shardUpper >= complete || shardUpper <= minted) return;
+        // The read-back begins there and shows nothing below: rows of an append that ends there would be written again by the next one.
+        // Before its first refresh a view has none.
+        if (options.refresh === undefined && complete <= options.since()) return;
         const next = options.firstWrite();
         const unchanged = shardUpper < next;
         const upper = unchanged ? meet(complete, next) : complete;
