@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { ColumnBuilder } from '../packages/tidemark/src/repr/column.ts';
 import { openTest, type TestEnvironment, type TestRow } from '../packages/tidemark/src/testkit/simulator.ts';
 import { Subscribed } from '../packages/tidemark/src/testkit/subscribed.ts';
+import { onWorkers } from './support/on-workers.ts';
 
 const LOGS = 'mz_introspection';
 
@@ -47,41 +48,38 @@ const KINDS = [
   ['MATERIALIZED VIEW', 'o', 'AS SELECT 1 / (a - 3) AS q FROM t'],
 ] as const;
 
-for (const workers of [2])
-  test(`I01: dataflows come and go under subscribes of every relation of introspection: no sum is ever negative, on ${workers} workers`, async () => {
-    const t = await openTest({ workers, seed: workers });
-    await t.exec(
-      'CREATE TABLE t (a int, b int); INSERT INTO t SELECT x, x % 4 FROM generate_series(1, 20) AS g(x)',
-    );
-    const relations = (
-      await t.query(`SELECT o.name FROM mz_objects o JOIN mz_schemas s ON s.id = o.schema_id
+test('I01: dataflows come and go under subscribes of every relation of introspection: no sum is ever negative', async () => {
+  const workers = 2;
+  const t = await openTest({ workers, seed: 2 });
+  await t.exec(
+    'CREATE TABLE t (a int, b int); INSERT INTO t SELECT x, x % 4 FROM generate_series(1, 20) AS g(x)',
+  );
+  const relations = (
+    await t.query(`SELECT o.name FROM mz_objects o JOIN mz_schemas s ON s.id = o.schema_id
         WHERE s.name = '${LOGS}' AND o.type <> 'index' ORDER BY 1`)
-    ).map((r) => String(r['name']));
-    assert.ok(relations.length > 70);
-    const subscribes = new Map<string, Subscribed>();
-    for (const r of relations) subscribes.set(r, await subscribe(t, `SELECT * FROM ${LOGS}.${r}`));
-    for (let i = 0; i < 30; i++) {
-      const [kind, name, definition] = KINDS[i % KINDS.length]!;
-      await t.exec(`CREATE ${kind} ${name} ${definition}`);
-      if (i % 3 === 0) await t.advance((i * 331) % 1500);
-      await t.exec(`DROP ${kind} ${name}`);
-    }
-    await t.advance(3000);
-    for (const [relation, s] of subscribes) {
-      await t.settle(s.completeBefore(t.time.nowMs() - 2000));
-      assert.equal(s.ended, undefined, relation);
-      checkSums(relation, s);
-    }
-    const exports = subscribes.get('mz_compute_exports_per_worker')!.updates;
-    assert.ok(
-      exports.filter((u) => u.diff < 0 && u.row[0]!.startsWith('u')).length > workers,
-      'it saw drops',
-    );
-    for (const s of subscribes.values()) s.close();
-    await t.exec('DROP TABLE t');
-    await t.assertNothingLeft();
-    await t.close();
-  });
+  ).map((r) => String(r['name']));
+  assert.ok(relations.length > 70);
+  const subscribes = new Map<string, Subscribed>();
+  for (const r of relations) subscribes.set(r, await subscribe(t, `SELECT * FROM ${LOGS}.${r}`));
+  for (let i = 0; i < 30; i++) {
+    const [kind, name, definition] = KINDS[i % KINDS.length]!;
+    await t.exec(`CREATE ${kind} ${name} ${definition}`);
+    if (i % 3 === 0) await t.advance((i * 331) % 1500);
+    await t.exec(`DROP ${kind} ${name}`);
+  }
+  await t.advance(3000);
+  for (const [relation, s] of subscribes) {
+    await t.settle(s.completeBefore(t.time.nowMs() - 2000));
+    assert.equal(s.ended, undefined, relation);
+    checkSums(relation, s);
+  }
+  const exports = subscribes.get('mz_compute_exports_per_worker')!.updates;
+  assert.ok(exports.filter((u) => u.diff < 0 && u.row[0]!.startsWith('u')).length > workers, 'it saw drops');
+  for (const s of subscribes.values()) s.close();
+  await t.exec('DROP TABLE t');
+  await t.assertNothingLeft();
+  await t.close();
+});
 
 test('I03: what views of distinct counts took of the heap is given back when they are dropped', async () => {
   const program = fileURLToPath(new URL('./support/heap-churn.ts', import.meta.url));
@@ -150,8 +148,9 @@ const ASPECTS: Readonly<Record<string, string>> = {
   dependencies: 'SELECT object_id, dependency_id FROM mz_internal.mz_compute_dependencies',
 };
 
-for (const workers of [1, 2, 4])
-  test(`I07: introspection says the same after a restart as before it, but of what is sealed, on ${workers} workers`, async () => {
+onWorkers(
+  'I07: introspection says the same after a restart as before it, but of what is sealed',
+  async (workers) => {
     const t = await openTest({ workers });
     await t.exec(`CREATE TABLE t (a int, b int); INSERT INTO t SELECT x, x % 4 FROM generate_series(1, 20) AS g(x);
       CREATE INDEX i ON t (a); CREATE VIEW v AS SELECT b, count(*) AS n FROM t GROUP BY b; CREATE INDEX j ON v (n);
@@ -174,7 +173,8 @@ for (const workers of [1, 2, 4])
     const after = await look();
     for (const aspect of Object.keys(ASPECTS)) assert.deepEqual(after[aspect], before[aspect], aspect);
     await t.close();
-  });
+  },
+);
 
 test('I09: a subscribe of the error count sees three, two, one, and then no row; never less, never stuck', async () => {
   const t = await openTest({ workers: 2 });
@@ -199,8 +199,9 @@ test('I09: a subscribe of the error count sees three, two, one, and then no row;
   await t.close();
 });
 
-for (const workers of [1, 2, 4])
-  test(`I10: an unmatched retraction under an aggregate is one error that names its key, on ${workers} workers`, async () => {
+onWorkers(
+  'I10: an unmatched retraction under an aggregate is one error that names its key',
+  async (workers) => {
     const t = await openTest({ workers });
     await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)');
     await t.exec('CREATE MATERIALIZED VIEW v AS SELECT a, count(*) AS n FROM t GROUP BY a');
@@ -221,4 +222,5 @@ for (const workers of [1, 2, 4])
     await t.advance(2500);
     assert.deepEqual(await t.query(count), []);
     await t.close();
-  });
+  },
+);

@@ -83,6 +83,8 @@ async function atOnce(seed: number): Promise<{ answered: number; refused: number
   await t.exec(SETUP);
   if (below(2) === 0) await t.advance(1500);
   const release = below(3) === 0 ? t.holdReads('u') : () => undefined;
+  // All tables and the catalog commit together.
+  const fast = below(2) === 0 ? t.slowAppends('t', 5) : () => undefined;
   const under: { readonly sql: string; readonly statement: Started }[] = [];
   for (let i = 0; i < STATEMENTS; i++) {
     const kinds = [USES, CREATIONS, CREATIONS, CREATIONS, CHANGES, DROPS];
@@ -98,6 +100,7 @@ async function atOnce(seed: number): Promise<{ answered: number; refused: number
   }
   await t.advance(100);
   release();
+  fast();
   const count = { answered: 0, refused: 0 };
   for (const { sql, statement } of under)
     await statement.result().then(
