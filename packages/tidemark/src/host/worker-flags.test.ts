@@ -11,7 +11,15 @@ test('threads inherit no flag that says how the entry of the process is read', (
 });
 
 test('a thread starts with what is inherited of the usual flags of memory and of profiles', async () => {
-  const flags = ['--max-old-space-size=500', '--max_semi_space_size=8', '--expose-gc', '--trace-deopt'];
+  const flags = [
+    '--max-old-space-size=500',
+    '--max_semi_space_size=8',
+    '--expose-gc',
+    '--trace-deopt',
+    '--no-concurrent-marking',
+    '--parallel-scavenge',
+    '--external-memory-accounted-in-global-limit',
+  ];
   assert.deepEqual(workerFlags(flags), []);
   const execArgv = workerFlags([...flags, '--enable-source-maps', '--disable-warning=DEP0040']);
   const thread = new Worker('', { eval: true, execArgv });

@@ -8,7 +8,7 @@ const OF_PROCESS =
 
 /** V8's: they hold for all threads of the process already, and a thread that is given one does not start. */
 const OF_V8 =
-  /^--(no[-_])?(max[-_]|min[-_]|initial[-_]|expose[-_]gc|trace[-_](gc|opt|deopt)|stack[-_]size|harmony|jitless|single[-_]threaded|predictable|allow[-_]natives|opt(imize[-_]for[-_]size)?$|maglev|turbofan|sparkplug|perf[-_]|gc[-_]|interpreted[-_]frames|disallow[-_]code|huge[-_]max|abort[-_]on)/;
+  /^--(no[-_])?(max[-_]|min[-_]|initial[-_]|expose[-_]gc|trace[-_](gc|opt|deopt)|stack[-_]size|harmony|jitless|single[-_]threaded|predictable|allow[-_]natives|opt(imize[-_]for[-_]size)?$|maglev|turbofan|sparkplug|perf[-_]|gc[-_]|interpreted[-_]frames|disallow[-_]code|huge[-_]max|abort[-_]on|concurrent|parallel|external[-_]memory|incremental|scavenger|semi[-_]space|minor)/;
 
 export function workerFlags(flags: readonly string[] = process.execArgv): string[] {
   const out: string[] = [];
