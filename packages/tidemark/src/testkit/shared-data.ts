@@ -23,10 +23,16 @@ export class SharedData {
   starts = 0;
   /** Processes that are not closed. */
   open = 0;
+  #incarnations = 0;
 
   constructor(seed: number) {
     this.random = new SeededRandom(seed);
     this.time = new VirtualTime(this.random);
+  }
+
+  /** Of a replica's process: no other one over the data, whichever environment started it, has the same. */
+  nextIncarnation(): string {
+    return `incarnation-${++this.#incarnations}`;
   }
 
   /**

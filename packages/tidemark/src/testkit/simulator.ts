@@ -249,7 +249,7 @@ export class TestEnvironment {
       workerClock: (i) => time.skewed(this.#o.skewMs?.[i] ?? 0),
       timers,
       logger: this.#o.logger ?? silentLogger,
-      incarnation: `${replicaId}-${life}`,
+      incarnation: this.#data.nextIncarnation(),
       schedule: time.schedule,
       random,
       runs: (i) => !this.#stalled.has(`${replicaId} ${i}`),
