@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTest, type TestEnvironment } from '../packages/tidemark/src/testkit/simulator.ts';
+import { checkHydration } from './support/hydration-oracle.ts';
 import { onWorkers } from './support/on-workers.ts';
+import { openWatched } from './support/watched.ts';
 
 const EVENTS = (id: string) =>
   `SELECT DISTINCT event FROM mz_introspection.mz_compute_lifecycle_events_per_worker WHERE export_id = '${id}' ORDER BY 1`;
@@ -109,6 +111,29 @@ test('a view that refreshes once holds none of what its input becomes afterwards
   await t.assertNothingLeft();
   await t.close();
 });
+
+for (const outlive of [false, true])
+  test(`a view past its last refresh does without the index that it read: a replica that ${outlive ? 'is cut off' : 'crashes'} comes back`, async () => {
+    const w = await openWatched({ outlive });
+    const { t } = w;
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE INDEX i ON t (a)');
+    await t.advance(2000);
+    await t.exec('CREATE MATERIALIZED VIEW once WITH (REFRESH AT CREATION) AS SELECT a FROM t');
+    await t.advance(2000);
+    await t.exec('DROP INDEX i');
+    await t.advance(2000);
+    if (outlive) t.cut();
+    else await t.crash();
+    await t.exec('CREATE INDEX j ON t (a)');
+    await t.advance(5000);
+    await t.connected();
+    checkHydration(t);
+    assert.deepEqual(await t.query('SELECT object_id, reason FROM mz_internal.mz_hydration_blockers'), []);
+    assert.deepEqual(await events(t, 'j'), ['hydrated', 'installed', 'started']);
+    assert.deepEqual(await t.query('SELECT a FROM once'), [{ a: 1 }]);
+    assert.deepEqual(w.complaints, []);
+    await w.finish();
+  });
 
 test('schedules combine, stand in SHOW CREATE, and are refused where they make no sense', async () => {
   const t = await openTest();

@@ -115,3 +115,19 @@ test('a dataflow of one replica is told to no other', () => {
   assert.equal([...h.replay('r1' as ReplicaId)].length, 3);
   assert.deepEqual([...h.replay('r2' as ReplicaId)], []);
 });
+
+test('what still imports an index that ended is told to nobody, nor its schedule', () => {
+  const h = new CommandHistory();
+  h.record({ kind: 'createDataflow', dataflow: dataflow('u1', ['t1']) });
+  h.record({ kind: 'createDataflow', dataflow: dataflow('u2', ['u1'], { view: true }) });
+  h.record({ kind: 'createDataflow', dataflow: dataflow('u3', ['t1'], { view: true }) });
+  for (const id of ['u1', 'u2', 'u3']) h.record(schedule(id));
+  h.record(compact('u1', EMPTY));
+  assert.deepEqual(
+    [...h.replay(R)].map((c) => `${c.kind} ${c.kind === 'createDataflow' ? c.dataflow.name : 'u3'}`),
+    ['createDataflow u3', 'schedule u3'],
+  );
+  h.record(compact('u2', EMPTY));
+  h.record(compact('u3', EMPTY));
+  assert.equal(h.size, 0);
+});

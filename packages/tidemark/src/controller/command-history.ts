@@ -97,6 +97,13 @@ export class CommandHistory {
     if (exportIds(dataflow).some((e) => this.#byExport.has(e))) return;
     this.#dataflows.delete(dataflow);
     this.#targets.delete(dataflow);
+    this.#readersDone(id);
+  }
+
+  /** Who still imports an index that ends is complete for ever and reads it no more: replicas to come do without. */
+  #readersDone(index: GlobalId): void {
+    for (const d of this.#dataflows)
+      if (d.indexImports.some((i) => i.id === index)) for (const id of exportIds(d)) this.#compact(id, EMPTY);
   }
 
   /** Commands kept about dataflows, which end; those about logs and what is built over them stay. For what is left behind. */
