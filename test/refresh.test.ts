@@ -131,6 +131,11 @@ for (const outlive of [false, true])
     assert.deepEqual(await t.query('SELECT object_id, reason FROM mz_internal.mz_hydration_blockers'), []);
     assert.deepEqual(await events(t, 'j'), ['hydrated', 'installed', 'started']);
     assert.deepEqual(await t.query('SELECT a FROM once'), [{ a: 1 }]);
+    assert.deepEqual(await t.query('SELECT fresh FROM mz_internal.mz_introspection_freshness'), [
+      { fresh: true },
+    ]);
+    const underWay = 'SELECT status FROM mz_internal.mz_replica_hydration_history WHERE finished_at IS NULL';
+    assert.deepEqual(await t.query(underWay), []);
     assert.deepEqual(w.complaints, []);
     await w.finish();
   });

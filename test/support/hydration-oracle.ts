@@ -150,7 +150,11 @@ export async function checkRollups(t: TestEnvironment): Promise<void> {
     assert.deepEqual(await t.query(rollup), await t.query(log));
   }
   await t.exec('RESET cluster_replica');
-  // The older reading comes to the same once nothing is under way.
+  // The older reading comes to the same once nothing is under way and what replicas told is of their present lives.
+  await t.until(
+    () => rowsOf(t, 'mz_introspection_freshness').every((r) => r['fresh'] === true),
+    'what every replica tells is fresh',
+  );
   const statuses = await t.query(
     "SELECT object_id, replica_id, hydrated FROM mz_internal.mz_hydration_statuses WHERE object_id LIKE 'u%'",
   );

@@ -55,8 +55,8 @@ export class RandomHistory {
   readonly #definitions = new Map<string, string>();
   readonly #values = new Map<string, Map<number, Value>>();
   readonly #statements: Started[] = [];
-  /** Of them, those that read. */
-  readonly #reading = new Set<Started>();
+  /** Of them, those that read, with the process that they were asked of. */
+  readonly #reading = new Map<Started, CheckedProcess>();
   readonly #subscribed: { readonly close: () => void }[] = [];
   readonly #holds: (() => void)[] = [];
   /** Names of what cannot be read, with the time from when on. */
@@ -301,13 +301,13 @@ export class RandomHistory {
     if (values.length === 0) return;
     const [value, known] = this.random.pick(values);
     known.delete = this.#start(`DELETE FROM ${table} WHERE a = ${value}`);
-    this.#reading.add(known.delete);
+    this.#reading.set(known.delete, this.leader);
   }
 
   query(): void {
     const logs = 'mz_introspection.mz_compute_exports_per_worker';
     const q = this.#start(`SET cluster_replica = r1; SELECT count(*) FROM ${this.#relation()}, ${logs}`);
-    this.#reading.add(q);
+    this.#reading.set(q, this.leader);
     if (this.random.below(2) === 0) q.cancel();
   }
 
@@ -384,7 +384,7 @@ export class RandomHistory {
   async restart(): Promise<void> {
     this.release();
     // What reads may wait for a replica that there is not, or for a slot that nobody gets.
-    for (const s of this.#reading) s.cancel();
+    for (const s of this.#reading.keys()) s.cancel();
     await this.#answers();
     await this.leader.t.restart();
   }
@@ -435,6 +435,8 @@ export class RandomHistory {
   async #answers(): Promise<void> {
     for (const p of [...this.#asleep.keys()]) this.#wake(p);
     for (const s of this.#subscribed.splice(0)) s.close();
+    // One that was fenced ends, and with it whoever waits there for a slot that nobody gets.
+    for (const [s, process] of this.#reading) if (process !== this.leader) s.cancel();
     for (const s of this.#statements.splice(0)) await this.#ended(s);
     this.#reading.clear();
   }

@@ -66,9 +66,7 @@ export class Unified {
     const { catalog, collections } = this.#world;
     this.#sizes.begin();
     const look = (id: GlobalId): void => {
-      const item = catalog.item(id);
-      const output = item?.kind === 'materialized-view' ? (item.replaces ?? id) : null;
-      const sealed = output !== null && collections.has(output) && collections.upper(output) === EMPTY;
+      const sealed = isSealed(this.#world, id);
       if (sealed === this.#sealed.has(id)) return;
       if (sealed) this.#sealed.add(id);
       else this.#sealed.delete(id);
@@ -143,6 +141,14 @@ export class Unified {
     for (const f of this.#feeds.values()) f.stop();
     this.#feeds.clear();
   }
+}
+
+/** A view that is complete for ever, or one that was to replace such a view. */
+function isSealed({ catalog, collections }: UnifiedWorld, id: GlobalId): boolean {
+  const item = catalog.item(id);
+  if (item?.kind !== 'materialized-view') return false;
+  const output = item.replaces ?? id;
+  return collections.has(output) && collections.upper(output) === EMPTY;
 }
 
 /** One life of one replica. */
@@ -235,7 +241,8 @@ class Feed {
       if (e.clusterId !== clusterId) continue;
       const id = e.exportId ?? e.id;
       if (!instance.hasCollection(id) || instance.episodeFailure(replicaId, id) !== undefined) continue;
-      if (!this.#told.knows(id)) return false;
+      // A replica that joins is not told of what is complete for ever, once that has lost an input.
+      if (!this.#told.knows(id) && !isSealed(this.#world, e.id)) return false;
     }
     return true;
   }

@@ -93,4 +93,10 @@ export class EpisodeFeed {
     this.#progress.forget(objectId);
     this.#tell({ kind: 'dropped', clusterId: this.#o.clusterId, objectId, at: this.#at });
   }
+
+  /** Replicas that come from now on do without it: it is complete for ever. */
+  retired(objectId: GlobalId): void {
+    const { clusterId } = this.#o;
+    this.#tell({ kind: 'dropped', clusterId, objectId, at: this.#at, goesOn: true });
+  }
 }

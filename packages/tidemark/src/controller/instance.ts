@@ -412,6 +412,8 @@ export class ComputeInstance {
     this.#failures.forget(c.id);
     for (const r of this.#replicas.values()) r.forget(c.id);
     for (const h of c.imports.values()) h.release();
+    // Who still imports it is complete for ever and has let it go: the command history has, too.
+    for (const r of this.#collections.values()) if (r.indexImports.includes(c.id)) this.#feed.retired(r.id);
   }
 
   /** Moves a collection's since as far as its policy and its readers allow, and its own holds with it. */
