@@ -97,6 +97,6 @@ export class EpisodeFeed {
   /** Replicas that come from now on do without it: it is complete for ever. */
   retired(objectId: GlobalId): void {
     const { clusterId } = this.#o;
-    this.#tell({ kind: 'dropped', clusterId, objectId, at: this.#at, goesOn: true });
+    this.#tell({ kind: 'dropped', clusterId, objectId, at: this.#at, end: 'lost' });
   }
 }

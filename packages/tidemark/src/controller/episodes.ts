@@ -53,8 +53,8 @@ export type EpisodeEvent =
       readonly clusterId: ClusterId;
       readonly objectId: GlobalId;
       readonly at: number;
-      /** The object is there, and no replica that comes from now on maintains it: it is complete for ever. */
-      readonly goesOn?: boolean;
+      /** `lost`: it is there, complete for ever, and no replica that comes from now on maintains it. */
+      readonly end?: ObjectEnd;
     }
   | {
       readonly kind: 'failed';
@@ -347,12 +347,11 @@ export class Episodes {
     }
   }
 
-  #dropped({ clusterId, objectId, at, goesOn = false }: Extract<EpisodeEvent, { kind: 'dropped' }>): void {
+  #dropped({ clusterId, objectId, at, end = 'dropped' }: Extract<EpisodeEvent, { kind: 'dropped' }>): void {
     this.#objectsOf(clusterId).delete(objectId);
     for (const r of this.#replicas.values()) {
       if (r.clusterId !== clusterId) continue;
-      for (const e of [...r.open])
-        if (e.objectId === objectId) this.#end(r, e, goesOn ? 'lost' : 'dropped', at);
+      for (const e of [...r.open]) if (e.objectId === objectId) this.#end(r, e, end, at);
       r.unhydrated.delete(objectId);
       if (r.greeted) this.#finishIfHydrated(r, at);
     }
