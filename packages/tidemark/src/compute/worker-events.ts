@@ -45,6 +45,10 @@ export class WorkerEvents implements DataflowEvents {
     this.log?.scheduleStop(operatorId, elapsedNs);
   }
 
+  frontierPassed(operatorId: number): void {
+    this.log?.frontierPassed(operatorId);
+  }
+
   messageSent(channelId: number, toWorker: number, records: number): void {
     this.log?.messageSent(channelId, toWorker, records);
   }

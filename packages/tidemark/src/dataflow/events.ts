@@ -21,7 +21,7 @@ export interface ChannelDescription {
   readonly type: string;
 }
 
-/** Where an operator stands in time, to be read after it ran: it moves in no other way. */
+/** Where an operator stands in time, to be read after it ran or a frontier passed: it moves in no other way. */
 export interface OperatorPorts {
   readonly inputs: readonly { readonly frontier: Frontier }[];
   readonly outputs: { readonly length: number };
@@ -43,6 +43,8 @@ export interface DataflowEvents extends TraceEvents {
   dataflowShutdown(dataflowIndex: number): void;
   scheduleStart(operatorId: number): void;
   scheduleStop(operatorId: number, elapsedNs: number): void;
+  /** A frontier went through it without a run. */
+  frontierPassed(operatorId: number): void;
   /** One batch of `records` left for a worker (this one too). */
   messageSent(channelId: number, toWorker: number, records: number): void;
   messageReceived(channelId: number, fromWorker: number, records: number): void;
@@ -59,6 +61,7 @@ export const noEvents: DataflowEvents = {
   dataflowShutdown() {},
   scheduleStart() {},
   scheduleStop() {},
+  frontierPassed() {},
   messageSent() {},
   messageReceived() {},
   park() {},

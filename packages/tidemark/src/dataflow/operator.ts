@@ -50,6 +50,8 @@ export interface OperatorLogic {
   run(fuel: Fuel): void;
   /** The dataflow goes: release what lives outside it. */
   shutdown?(): void;
+  /** With nothing to pull a run does nothing: frontiers go through without one. */
+  readonly passesFrontiers?: boolean;
 }
 
 /** What the rule gets. */
@@ -137,6 +139,21 @@ export class Operator implements PortOwner, CapabilityHolder, OperatorContext, O
   activate(): void {
     if (this.scheduled || this.#gone) return;
     this.host.schedule(this);
+  }
+
+  /**
+   * Most of what an idle dataflow sees is frontiers. Where there is nothing to pull and the rule has nothing to say to them, they go on
+   * at once, through whole chains, and no run is queued, timed and logged for each operator. The end takes its turn: it may take down the dataflow.
+   */
+  advanced(): void {
+    const passes =
+      this.#logic?.passesFrontiers === true &&
+      !this.#running &&
+      !this.#gone &&
+      this.inputs.every((i) => i.isEmpty && !i.done);
+    if (!passes) return this.activate();
+    this.events.frontierPassed(this.operatorId);
+    this.#settle();
   }
 
   run(fuel: Fuel): void {

@@ -33,6 +33,8 @@ export interface Target<T> {
 export interface PortOwner extends CapabilityHolder {
   readonly address: readonly number[];
   activate(): void;
+  /** The frontier of an input moved. */
+  advanced(): void;
 }
 
 /** Receives one stream. */
@@ -95,7 +97,7 @@ export class InputPort<T extends Sized> implements Target<T> {
     assert(frontier >= old, `the frontier of an input goes from ${old} to ${frontier}`);
     if (frontier === old) return;
     this.#channelFrontier = frontier;
-    this.owner.activate();
+    this.owner.advanced();
   }
 
   /** Forgets what is queued: the dataflow is gone. */

@@ -18,7 +18,7 @@ import { EMPTY } from '../time/timestamp.ts';
 import { arrangementSpec } from '../trace/arranged-batch.ts';
 import type { Scope } from './builder.ts';
 import { broadcast, exchange, toWorker } from './channel.ts';
-import type { ChannelDescription, DataflowEvents } from './events.ts';
+import { type ChannelDescription, type DataflowEvents, noEvents } from './events.ts';
 import { LocalMesh } from './local-mesh.ts';
 import { Worker } from './worker.ts';
 
@@ -65,6 +65,9 @@ class Ledger implements DataflowEvents {
     assert.ok(this.#live.has(id), 'an operator lives until its run is over');
     assert.ok(elapsedNs >= 0);
     this.#running = undefined;
+  }
+  frontierPassed(id: number): void {
+    assert.ok(this.#live.has(id), 'frontiers pass through what lives');
   }
   messageSent(channel: number, to: number, records: number): void {
     this.#add(`sent ${channel} ${to}`, records);
@@ -348,6 +351,54 @@ describe('worker', () => {
     });
     worker.step({ budgetNs: 1e6 });
     assert.deepEqual(ran, ['query']);
+  });
+
+  it('passes frontiers through what has nothing to say to them, without a run of each', () => {
+    const runs: string[] = [];
+    const names = new Map<number, string>();
+    const passed: string[] = [];
+    const events: DataflowEvents = {
+      ...noEvents,
+      operatorCreated: (id, _address, name) => names.set(id, name),
+      scheduleStart: (id) => runs.push(names.get(id)!),
+      frontierPassed: (id) => passed.push(names.get(id)!),
+    };
+    const worker = new Worker({
+      index: 0,
+      peers: 1,
+      mesh: new LocalMesh(1).end(0),
+      clock: { nowMs: () => 0, monotonicNs: () => 0 },
+      events,
+    });
+    const frontiers: number[] = [];
+    const rows: Update[] = [];
+    let input!: InputHandle;
+    worker.buildDataflow('d', (scope) => {
+      const s = source(scope);
+      input = s.handle;
+      const sum = union(scope, [negate(scope, s.stream), negate(scope, s.stream)]);
+      capture(scope, sum, { batch: (b) => rows.push(...updatesOf(b)), frontier: (f) => frontiers.push(f) });
+    });
+    const settle = (): void => {
+      while (worker.step({ budgetNs: 1 }) === 'more');
+    };
+    settle();
+    runs.length = 0;
+    input.advanceTo(5);
+    settle();
+    assert.deepEqual(runs, ['Source', 'Capture']);
+    assert.deepEqual([...new Set(passed)].sort(), ['Negate', 'Union']);
+    assert.equal(frontiers.at(-1), 5);
+    // A batch is run for, and its frontier stays behind it.
+    input.push(someRows(5, 3));
+    input.advanceTo(6);
+    passed.length = 0;
+    settle();
+    assert.equal(rows.length, 6);
+    assert.equal(frontiers.at(-1), 6);
+    input.close();
+    settle();
+    for (const [what, n] of Object.entries(worker.debugCounts())) assert.equal(n, 0, what);
   });
 
   it('frees what a failing description had made', () => {

@@ -142,6 +142,12 @@ export class RuntimeLog implements DataflowEvents {
     elapsed.add(slot, 1 + bucketOf(elapsedNs), 1);
   }
 
+  /** It took no time of its own, and stands elsewhere now. */
+  frontierPassed(operatorId: number): void {
+    const slot = this.#slots.get(operatorId);
+    if (slot >= 0) this.#state.elapsed.add(slot, 0, 0);
+  }
+
   park(requestedNs: number): void {
     assert(this.#parkedFor === undefined, 'a worker that sleeps was awake');
     this.#parkedFor = requestedNs;

@@ -16,6 +16,7 @@ export function asRows(scope: Scope, input: Arranged, name = 'AsRows'): Stream<B
     let current: BatchRows | undefined;
     let capability = ctx.implied;
     return {
+      passesFrontiers: true,
       run(fuel) {
         for (;;) {
           if (current === undefined) {

@@ -24,6 +24,7 @@ export function map(
   const oks = op.output<Batch>('batch');
   const errs = op.output<Batch>('batch');
   op.build((ctx) => ({
+    passesFrontiers: true,
     run(fuel) {
       while (!fuel.exhausted) {
         const b = from.pull();

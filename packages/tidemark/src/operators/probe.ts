@@ -14,21 +14,24 @@ export interface Probe {
 export function probe<T extends Sized>(scope: Scope, stream: Stream<T>, name = 'Probe'): Probe {
   const op = scope.operator(name);
   const from = op.input(stream);
-  let frontier: Frontier = MIN_TIME;
+  let told: Frontier = MIN_TIME;
   const listeners: ((f: Frontier) => void)[] = [];
   op.build(() => ({
+    get passesFrontiers() {
+      return listeners.length === 0;
+    },
     run() {
       while (from.pull() !== undefined);
-      if (from.frontier === frontier) return;
-      frontier = from.frontier;
-      for (const f of listeners) f(frontier);
+      if (from.frontier === told) return;
+      told = from.frontier;
+      for (const f of listeners) f(told);
     },
   }));
   return {
     get frontier() {
-      return frontier;
+      return from.frontier;
     },
-    passed: (time) => frontier === EMPTY || time < frontier,
+    passed: (time) => from.frontier === EMPTY || time < from.frontier,
     onChange: (f) => listeners.push(f),
   };
 }

@@ -16,6 +16,7 @@ export function transform(
   const from = op.input(input, options.pact ?? pipeline);
   const to = op.output<Batch>('batch');
   op.build((ctx) => ({
+    passesFrontiers: true,
     run(fuel) {
       while (!fuel.exhausted) {
         const b = from.pull();

@@ -10,6 +10,7 @@ export function union(scope: Scope, inputs: readonly Stream<Batch>[], name = 'Un
   const ports = inputs.map((s) => op.input(s));
   const to = op.output<Batch>('batch');
   op.build((ctx) => ({
+    passesFrontiers: true,
     run(fuel) {
       for (const from of ports) {
         while (!fuel.exhausted) {
