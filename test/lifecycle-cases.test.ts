@@ -416,6 +416,16 @@ test('a peek that waits is in the log on every worker, and is retired when it is
     release();
   }));
 
+test('a cancel that the first statement of a text no longer hears ends the second', () =>
+  watched(1, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    const release = t.holdReads('t');
+    const waiting = t.start('SET extra_float_digits = 1; SELECT a FROM t');
+    waiting.cancel();
+    await assert.rejects(waiting.result(), /canceling statement due to user request/);
+    release();
+  }));
+
 test('a listener that comes late hears the past of several objects in the order in which it happened', () =>
   watched(2, async (t) => {
     await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');

@@ -11,6 +11,7 @@ export interface RunningStatement {
 
 export class RunningStatements {
   readonly #open = new Set<AbortController>();
+  #cancels = 0;
 
   /** `timeoutMs` 0: without a limit. */
   begin(timers: Timers, timeoutMs: number): RunningStatement {
@@ -29,7 +30,18 @@ export class RunningStatements {
   }
 
   cancel(): void {
-    for (const abort of [...this.#open])
-      abort.abort(new SqlError('query_canceled', 'canceling statement due to user request'));
+    this.#cancels++;
+    for (const abort of [...this.#open]) abort.abort(cancelled());
+  }
+
+  /** The statements of one text: a cancel that the one before no longer heard, or that came between two, ends the rest. */
+  *inTurn<T>(statements: Iterable<T>): Iterable<T> {
+    const before = this.#cancels;
+    for (const statement of statements) {
+      if (this.#cancels !== before) throw cancelled();
+      yield statement;
+    }
   }
 }
+
+const cancelled = (): SqlError => new SqlError('query_canceled', 'canceling statement due to user request');

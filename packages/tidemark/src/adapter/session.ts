@@ -56,7 +56,7 @@ export class Session {
   readonly #env: Environment;
   readonly #cursors = new Cursors();
   #transaction: Transaction | null = null;
-  readonly #running = new RunningStatements();
+  readonly running = new RunningStatements();
 
   constructor(options: SessionOptions) {
     this.#o = options;
@@ -149,7 +149,7 @@ export class Session {
   ): Promise<Result> {
     this.#refuseInFailed(statement);
     const timeout = durationMs('statement_timeout', this.settings.get('statement_timeout'));
-    const running = this.#running.begin(this.#env.options.timers, timeout);
+    const running = this.running.begin(this.#env.options.timers, timeout);
     const { signal } = running;
     let streams = false;
     try {
@@ -183,7 +183,7 @@ export class Session {
   }
 
   cancel(): void {
-    this.#running.cancel();
+    this.running.cancel();
   }
 
   /** An error was reported: an open block fails. */

@@ -109,7 +109,7 @@ class WireSession implements BackendSession {
   async *simple(text: string): AsyncIterable<Outcome> {
     const statements = this.#env.plans.parse(text);
     if (statements.length === 0) yield { kind: 'empty' };
-    for (const [i, { statement }] of statements.entries()) {
+    for (const [i, { statement }] of this.#session.running.inTurn(statements.entries())) {
       const more = i < statements.length - 1;
       yield this.#outcome(await this.#session.execute(statement, undefined, { more }), []);
     }

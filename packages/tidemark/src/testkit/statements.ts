@@ -21,7 +21,7 @@ export async function runStatements(
   sql: string,
 ): Promise<readonly TestRow[]> {
   let rows: readonly TestRow[] = [];
-  for (const { statement } of env.plans.parse(sql)) {
+  for (const { statement } of session.running.inTurn(env.plans.parse(sql))) {
     try {
       const r = await whole(await session.execute(statement));
       if (r.kind === 'command') rows = [];
