@@ -14,7 +14,7 @@ import type { Mir } from '../plan/mir.ts';
 import { planQuery } from '../plan/plan-query.ts';
 import type { RelationDesc } from '../repr/types.ts';
 import { parseStatement } from '../sql/parse.ts';
-import type { ShardCollections } from '../storage/shard-collections.ts';
+import { isSealed, type ShardCollections } from '../storage/shard-collections.ts';
 import { EMPTY } from '../time/timestamp.ts';
 import { boundsOf, buildPlan, type DataflowContext, indexedOn, subscribeDataflow } from './dataflows.ts';
 import { storedContext } from './items.ts';
@@ -66,7 +66,7 @@ export class Unified {
     const { catalog, collections } = this.#world;
     this.#sizes.begin();
     const look = (id: GlobalId): void => {
-      const sealed = isSealed(this.#world, id);
+      const sealed = isSealedView(this.#world, id);
       if (sealed === this.#sealed.has(id)) return;
       if (sealed) this.#sealed.add(id);
       else this.#sealed.delete(id);
@@ -144,11 +144,10 @@ export class Unified {
 }
 
 /** A view that is complete for ever, or one that was to replace such a view. */
-function isSealed({ catalog, collections }: UnifiedWorld, id: GlobalId): boolean {
+function isSealedView({ catalog, collections }: UnifiedWorld, id: GlobalId): boolean {
   const item = catalog.item(id);
   if (item?.kind !== 'materialized-view') return false;
-  const output = item.replaces ?? id;
-  return collections.has(output) && collections.upper(output) === EMPTY;
+  return isSealed(collections, item.replaces ?? id);
 }
 
 /** One life of one replica. */
@@ -242,7 +241,7 @@ class Feed {
       const id = e.exportId ?? e.id;
       if (!instance.hasCollection(id) || instance.episodeFailure(replicaId, id) !== undefined) continue;
       // A replica that joins is not told of what is complete for ever, once that has lost an input.
-      if (!this.#told.knows(id) && !isSealed(this.#world, e.id)) return false;
+      if (!this.#told.knows(id) && !isSealedView(this.#world, e.id)) return false;
     }
     return true;
   }

@@ -186,6 +186,16 @@ export class FakeTimers implements Timers {
   }
 }
 
+/** Its answer to a peek: so many rows without columns. */
+export function answer(r: FakeReplica, uuid: string, length = 0): void {
+  r.onResponse({
+    kind: 'peekResponse',
+    worker: 0,
+    uuid,
+    result: { kind: 'rows', batch: { length, columns: [], times: 0, diffs: 1 }, more: false },
+  });
+}
+
 export interface Fixture {
   readonly instance: ComputeInstance;
   readonly timers: FakeTimers;

@@ -5,7 +5,7 @@ import { SqlError } from '../base/error.ts';
 import type { ReplicaId } from '../base/ids.ts';
 import type { DataflowDescription } from '../compute/protocol.ts';
 import { COPY_CSV } from '../repr/copy-text.ts';
-import { dataflow, FakeReplica, gid, newInstance, PEEK } from './instance.fixture.ts';
+import { answer, dataflow, FakeReplica, gid, newInstance, PEEK } from './instance.fixture.ts';
 
 const R1 = 'r1' as ReplicaId;
 const R2 = 'r2' as ReplicaId;
@@ -46,15 +46,6 @@ const copy = (imports: readonly string[]): DataflowDescription => ({
     },
   ],
 });
-
-function answer(r: FakeReplica, uuid: string, length = 0): void {
-  r.onResponse({
-    kind: 'peekResponse',
-    worker: 0,
-    uuid,
-    result: { kind: 'rows', batch: { length, columns: [], times: 0, diffs: 1 }, more: false },
-  });
-}
 
 /** The uuids of peeks that it was sent since the last look. */
 const peeked = (r: FakeReplica): string[] =>

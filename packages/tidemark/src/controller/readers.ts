@@ -56,7 +56,7 @@ export class Readers {
 
   /** A relation that it reads went: it will never go on. */
   inputDropped(c: Collection): void {
-    this.#fail(c, inputDropped());
+    this.#fail(c, new GoneError('a relation that it reads'));
     this.#o.onFailure?.();
   }
 
@@ -70,5 +70,3 @@ export class Readers {
     for (const d of collections.values()) if (d.imports.has(c.outputId)) this.#fail(d, failure);
   }
 }
-
-const inputDropped = (): SqlError => new GoneError('a relation that it reads');

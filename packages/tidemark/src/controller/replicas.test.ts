@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ReplicaId } from '../base/ids.ts';
 import { EMPTY } from '../time/timestamp.ts';
-import { dataflow, FakeReplica, type Fixture, gid, newInstance, PEEK } from './instance.fixture.ts';
+import { answer, dataflow, FakeReplica, type Fixture, gid, newInstance, PEEK } from './instance.fixture.ts';
 
 const R1 = 'r1' as ReplicaId;
 const R2 = 'r2' as ReplicaId;
@@ -24,15 +24,6 @@ function two(): Two {
   r1.said();
   r2.said();
   return { ...f, r1, r2 };
-}
-
-function answer(r: FakeReplica, uuid: string, length = 0): void {
-  r.onResponse({
-    kind: 'peekResponse',
-    worker: 0,
-    uuid,
-    result: { kind: 'rows', batch: { length, columns: [], times: 0, diffs: 1 }, more: false },
-  });
 }
 
 const started = (r: FakeReplica): string[] => r.said().filter((c) => c.startsWith('peek'));

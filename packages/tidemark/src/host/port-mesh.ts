@@ -2,8 +2,6 @@
  * The mesh of workers on threads: a message port to each other worker. Frontiers are gathered, and go with the batch that is sent next or
  * when the worker says so: each message wakes a thread and costs both sides some 10 µs, and at a tick of the tables every exchange of
  * every dataflow has a frontier to tell.
- *
- * Two busy cores, 200 indexes at rest, 2026-11-30:
  */
 import type { MessagePort } from 'node:worker_threads';
 import type { Mesh, MeshMessage } from '../dataflow/mesh.ts';

@@ -4,7 +4,7 @@
  */
 import type { GlobalId } from '../base/ids.ts';
 import type { Hold } from '../time/hold-set.ts';
-import type { Frontier } from '../time/timestamp.ts';
+import { type Frontier, isEmpty } from '../time/timestamp.ts';
 
 export interface ShardCollections {
   has(id: GlobalId): boolean;
@@ -19,3 +19,7 @@ export interface ShardCollections {
   /** Calls `listener` after an upper has moved, until the returned function is called. */
   onUpper(listener: (id: GlobalId, upper: Frontier) => void): () => void;
 }
+
+/** Whether it is there and complete for ever. */
+export const isSealed = (collections: Pick<ShardCollections, 'has' | 'upper'>, id: GlobalId): boolean =>
+  collections.has(id) && isEmpty(collections.upper(id));

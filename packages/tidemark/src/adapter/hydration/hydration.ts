@@ -12,8 +12,7 @@ import type { CatalogState } from '../../catalog/catalog-state.ts';
 import type { Entity, ItemEntity } from '../../catalog/entities.ts';
 import type { ComputeInstance } from '../../controller/instance.ts';
 import type { LifecycleEvent } from '../../controller/lives.ts';
-import type { ShardCollections } from '../../storage/shard-collections.ts';
-import { isEmpty } from '../../time/timestamp.ts';
+import { isSealed, type ShardCollections } from '../../storage/shard-collections.ts';
 import type { LiveChange } from '../live-rows.ts';
 import type { FailureFacts, Instant, ObjectFacts, ReplicaFacts } from './facts.ts';
 import { blockerRow, emptyClusterRow, replicaRow, sameRows, timestampsRow } from './rows.ts';
@@ -211,16 +210,11 @@ export class Hydration {
   frontierMoved(id: GlobalId): void {
     for (const f of [...this.#progressListeners]) f();
     if (this.#waiting.size > 0) for (const o of this.#waiting.get(id) ?? []) this.#touch(o);
-    if (!this.#clusterOf.has(id) || !this.#isSealed(id)) return;
+    if (!this.#clusterOf.has(id) || !isSealed(this.#world.collections, id)) return;
     this.#touch(id);
     // What was to replace it writes its shard.
     for (const c of this.clusters.values())
       for (const o of c.objects.values()) if (o.replaces === id) this.#touch(o.id);
-  }
-
-  #isSealed(id: GlobalId): boolean {
-    const { collections } = this.#world;
-    return collections.has(id) && isEmpty(collections.upper(id));
   }
 
   #touch(id: GlobalId): void {
@@ -344,13 +338,13 @@ export class Hydration {
   }
 
   #judged(c: ClusterState, o: TrackedObject, replica: ReplicaFacts | null): Judged {
-    const { clusters } = this.#world;
+    const { collections, clusters } = this.#world;
     const before = o.judged.find((j) => j.facts.replica?.id === replica?.id);
     const common = {
       objectId: o.id,
       clusterId: c.id,
       writes: o.writes,
-      sealed: o.writes && this.#isSealed(o.replaces ?? o.id),
+      sealed: o.writes && isSealed(collections, o.replaces ?? o.id),
       commandedAt: o.commandedAt,
       replica,
       withoutReplicaSince: c.withoutReplicaSince,
