@@ -2,7 +2,6 @@
 import { SqlError, unsupported } from '../base/error.ts';
 import type { CopyToSink } from '../compute/protocol.ts';
 import { canceled } from '../controller/peeks.ts';
-import { noReplica } from '../controller/reads.ts';
 import { evalConstant } from '../expr/eval.ts';
 import { isEvalError, sqlErrorOf } from '../expr/eval-error.ts';
 import type { EvalContext } from '../expr/functions.ts';
@@ -44,8 +43,6 @@ async function copyToFile(
 ): Promise<number> {
   const { signal } = where;
   const { c, built, ts, mirDesc, replicaId } = await prepareRead(env, query, where);
-  const replica = replicaId ?? c.instance.replicas[0]?.id;
-  if (replica === undefined) throw noReplica(replicaId);
   const id = env.nextTransient();
   const { finishing, desc } = query;
   const d = copyDataflow(id, built, { ...file, desc: mirDesc, finishing, columns: desc.columns });
@@ -53,7 +50,7 @@ async function copyToFile(
   if (signal.aborted) throw canceled();
   signal.addEventListener('abort', cancel, { once: true });
   try {
-    return await c.instance.copyTo({ ...d, asOf: ts, until: ts + 1 }, replica);
+    return await c.instance.copyTo({ ...d, asOf: ts, until: ts + 1 }, replicaId);
   } catch (error) {
     throw signal.aborted ? canceled() : error;
   } finally {

@@ -108,6 +108,17 @@ export function replicaOf(
   return replicas[0]!.id;
 }
 
+/** Whoever asks for its logs is told at once. */
+export function notConnected(catalog: CatalogState, id: ReplicaId): SqlError {
+  const { name, clusterId } = catalog.get('replica', id)!;
+  const cluster = catalog.get('cluster', clusterId)!.name;
+  return new SqlError(
+    'object_not_in_prerequisite_state',
+    `replica "${cluster}.${name}" is not connected, and its logs are in its memory`,
+    { hint: 'mz_internal.mz_cluster_replica_statuses tells why, and when it is back' },
+  );
+}
+
 function replicaHint(catalog: CatalogState, id: ClusterId): string {
   const { name, size } = catalog.get('cluster', id)!;
   return size === null

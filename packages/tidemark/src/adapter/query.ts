@@ -31,7 +31,7 @@ import {
 } from './dataflows.ts';
 import { dataflowContext } from './ddl/create.ts';
 import type { Environment } from './environment.ts';
-import { hasLogTimes, livingCluster, newestLogTime, replicaOf } from './log-times.ts';
+import { hasLogTimes, livingCluster, newestLogTime, notConnected, replicaOf } from './log-times.ts';
 import { refuseFailed } from './reader-failures.ts';
 
 export interface QueryOptions {
@@ -154,10 +154,13 @@ async function placeRead(
   return { c, mir, replicaId, logs };
 }
 
-/** The logs among what is read, and the replica that must answer; undefined: any. `name`: the one that the session wants. */
+/**
+ * The logs among what is read, and the replica that must answer; undefined: any. `name`: the one that the session wants. Logs are observed,
+ * not waited for: of a replica that is not connected there is nothing to see.
+ */
 export function answeredBy(
   env: Environment,
-  { clusterId }: DataflowContext,
+  { clusterId, instance }: DataflowContext,
   { reads, name }: { readonly reads: readonly GlobalId[]; readonly name: string },
 ): { readonly logReads: readonly GlobalId[]; readonly replicaId: ReplicaId | undefined } {
   const logReads = reads.filter((id) => hasLogTimes(env.catalog, id));
@@ -165,6 +168,7 @@ export function answeredBy(
     name: clusterId === SYSTEM_CLUSTER.id ? '' : name,
     readsLogs: logReads.length > 0,
   });
+  if (logReads.length > 0 && !instance.isConnected(replicaId!)) throw notConnected(env.catalog, replicaId!);
   return { logReads, replicaId };
 }
 

@@ -31,6 +31,7 @@ export class ReplicaSupervisor {
 
   constructor(options: SupervisorOptions) {
     this.#o = options;
+    options.instance.expectReplica(options.replicaId);
   }
 
   start(): void {

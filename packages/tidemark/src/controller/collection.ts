@@ -2,7 +2,7 @@
 import type { SqlError } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import type { SinkExport } from '../compute/protocol.ts';
-import type { Hold, HoldSet } from '../time/hold-set.ts';
+import { type Hold, HoldSet } from '../time/hold-set.ts';
 import type { Frontier } from '../time/timestamp.ts';
 
 export type CollectionKind = 'index' | 'log' | SinkExport['kind'];
@@ -29,4 +29,12 @@ export interface Collection {
   failure: SqlError | undefined;
   /** The catalog's drop came; the export lives until its last importer is gone. */
   dropped: boolean;
+}
+
+/** `onHolds`: what readers hold has changed. */
+export function newCollection(
+  c: Omit<Collection, 'holds' | 'since' | 'failure' | 'dropped'>,
+  onHolds: () => void,
+): Collection {
+  return { ...c, holds: new HoldSet(onHolds), since: c.asOf, failure: undefined, dropped: false };
 }

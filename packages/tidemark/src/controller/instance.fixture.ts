@@ -4,6 +4,7 @@ import type { ClusterId, GlobalId } from '../base/ids.ts';
 import type { Command, DataflowDescription, ReplicaConnection, Response } from '../compute/protocol.ts';
 import { identityMfp } from '../expr/scalar.ts';
 import type { LifecycleStage } from '../introspection/lifecycle.ts';
+import { COPY_CSV } from '../repr/copy-text.ts';
 import type { ShardCollections } from '../storage/shard-collections.ts';
 import { type Hold, HoldSet } from '../time/hold-set.ts';
 import { EMPTY, type Frontier } from '../time/timestamp.ts';
@@ -166,6 +167,24 @@ export class FakeReplica implements ReplicaConnection {
     });
   }
 }
+
+/** Dataflow t9: a COPY of what it reads. */
+export const copy = (imports: readonly string[]): DataflowDescription => ({
+  ...dataflow('t9', imports),
+  indexExports: [],
+  sinkExports: [
+    {
+      kind: 'copy-to',
+      id: gid('t9'),
+      fromId: gid('on t9'),
+      desc: PEEK.desc,
+      path: '/out.csv',
+      format: COPY_CSV,
+      finishing: PEEK.finishing,
+      columns: [],
+    },
+  ],
+});
 
 /** Timers that the test lets ring, in their order. */
 export class FakeTimers implements Timers {

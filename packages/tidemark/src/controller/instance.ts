@@ -11,9 +11,9 @@ import { PROTOCOL_VERSION } from '../compute/protocol.ts';
 import { sqlErrorOf } from '../expr/eval-error.ts';
 import type { LoggingConfig, ReplicaIntrospection } from '../introspection/logging-config.ts';
 import type { Batch } from '../repr/batch.ts';
-import { type Hold, HoldSet } from '../time/hold-set.ts';
+import type { Hold } from '../time/hold-set.ts';
 import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
-import type { Collection } from './collection.ts';
+import { type Collection, newCollection } from './collection.ts';
 import { CommandHistory, exportIds, exportsOf } from './command-history.ts';
 import { Compaction } from './compaction.ts';
 import { EpisodeFeed } from './episode-feed.ts';
@@ -25,7 +25,7 @@ import { Lives } from './lives.ts';
 import { GoneError } from './peeks.ts';
 import { Readers } from './readers.ts';
 import { type Reading, readingOf } from './reading.ts';
-import { noReplica, type PeekOptions, Reads } from './reads.ts';
+import { type PeekOptions, Reads } from './reads.ts';
 import { Replica } from './replica.ts';
 import { Scheduler } from './scheduler.ts';
 import { type SubscribeOptions, type SubscribeStream, Subscribes } from './subscribes.ts';
@@ -36,6 +36,7 @@ export class ComputeInstance {
   readonly #o: InstanceOptions;
   readonly #history = new CommandHistory();
   readonly #replicas = new Map<ReplicaId, Replica>();
+  readonly #members = new Set<ReplicaId>();
   readonly #collections = new Map<GlobalId, Collection>();
   readonly #reads: Reads;
   readonly #subscribes: Subscribes;
@@ -74,13 +75,18 @@ export class ComputeInstance {
     this.#reads = new Reads({
       collections: this.#collections,
       replicas: this.#replicas,
+      members: this.#members,
       uuid: options.uuid,
+      create: (dataflow, replicaId) => this.createDataflow(dataflow, replicaId),
+      drop: (id) => this.drop([id]),
       failure: (id) => this.failure(id),
       hold: ({ target, timestamp }) =>
         target.kind === 'index' ? this.hold(target.id, timestamp) : options.shards.hold(target.id, timestamp),
     });
     this.#subscribes = new Subscribes({
       ...options.subscribeLimits,
+      replicas: this.#replicas,
+      members: this.#members,
       maxResultSize: options.tunables.maxResultSize,
       create: (dataflow, replicaId) => this.createDataflow(dataflow, replicaId),
       drop: (id) => this.drop([id]),
@@ -118,32 +124,25 @@ export class ComputeInstance {
     this.#send({ kind: 'createInstance', logging, tunables });
     for (const { id } of logging.indexes) {
       // Logs are installed and started by the instance itself; no Schedule is ever sent for them.
-      this.#collections.set(
+      this.#add({
         id,
-        this.#collection({
-          id,
-          outputId: id,
-          kind: 'log',
-          transient: false,
-          asOf: MIN_TIME,
-          replicaId: undefined,
-          indexImports: [],
-          imports: new Map(),
-          scheduled: true,
-        }),
-      );
+        outputId: id,
+        kind: 'log',
+        transient: false,
+        asOf: MIN_TIME,
+        replicaId: undefined,
+        indexImports: [],
+        imports: new Map(),
+        scheduled: true,
+      });
     }
     this.#send({ kind: 'initializationComplete' });
   }
 
-  #collection(c: Omit<Collection, 'holds' | 'since' | 'failure' | 'dropped'>): Collection {
-    return {
-      ...c,
-      holds: new HoldSet(() => this.#compact(c.id)),
-      since: c.asOf,
-      failure: undefined,
-      dropped: false,
-    };
+  #add(c: Parameters<typeof newCollection>[0]): Collection {
+    const collection = newCollection(c, () => this.#compact(c.id));
+    this.#collections.set(c.id, collection);
+    return collection;
   }
 
   #send(command: Command): void {
@@ -172,6 +171,15 @@ export class ComputeInstance {
     return [...this.#replicas.values()];
   }
 
+  /** The cluster has it, and it is being started or dialled: reads wait for it. */
+  expectReplica(id: ReplicaId): void {
+    this.#members.add(id);
+  }
+
+  isConnected(id: ReplicaId): boolean {
+    return this.#replicas.has(id);
+  }
+
   addReplica(id: ReplicaId, connection: ReplicaConnection, introspection?: ReplicaIntrospection): void {
     assert(!this.#replicas.has(id), `replica ${id} is added once`);
     const { clock, hydrationConcurrency } = this.#o;
@@ -182,6 +190,7 @@ export class ComputeInstance {
       nowMs: () => clock.nowMs(),
       capacity: isSystem ? undefined : hydrationConcurrency,
     });
+    this.expectReplica(id);
     this.#replicas.set(id, replica);
     connection.onResponse = (r) => {
       // Responses of a connection that was replaced are of an earlier life.
@@ -189,31 +198,35 @@ export class ComputeInstance {
     };
     connection.onLost = (reason) => {
       if (this.#replicas.get(id) !== replica) return;
-      this.#forgetReplica(id, () => new SqlError('system_error', `replica ${id} was lost: ${reason}`), false);
+      this.#forgetReplica(id, () => new SqlError('system_error', `replica ${id} was lost: ${reason}`));
       this.#feed.disconnected(id, reason);
       this.#o.onReplicaLost(id, reason);
     };
     for (const command of this.#history.replay(id, introspection)) replica.send(command);
+    this.#reads.joined();
   }
 
   /** `left`: one that outlives its connection goes on without. */
   async removeReplica(id: ReplicaId, why: 'dropped' | 'restarted' | 'left' = 'dropped'): Promise<void> {
     const replica = this.#replicas.get(id);
-    if (replica === undefined) return;
-    const error = () => new SqlError('object_not_in_prerequisite_state', `replica ${id} was ${why}`);
-    this.#forgetReplica(id, error, why === 'dropped');
+    if (why !== 'restarted') this.#members.delete(id);
+    else if (replica === undefined) return;
+    this.#forgetReplica(
+      id,
+      () => new SqlError('object_not_in_prerequisite_state', `replica ${id} was ${why}`),
+    );
     if (why === 'restarted') this.#feed.disconnected(id, why);
-    if (why === 'dropped' && replica.connection.retire) await replica.connection.retire();
-    else await replica.connection.close();
+    if (why === 'dropped' && replica?.connection.retire) await replica.connection.retire();
+    else await replica?.connection.close();
   }
 
-  #forgetReplica(id: ReplicaId, error: () => SqlError, forEver: boolean): void {
+  #forgetReplica(id: ReplicaId, error: () => SqlError): void {
     this.#replicas.delete(id);
     this.lives.forgetReplica(id);
     this.#feed.forgetReplica(id);
     this.#failures.forgetReplica(id);
     this.#reads.leave(id, error);
-    this.#subscribes.replicaGone(id, error, forEver && this.#replicas.size === 0);
+    this.#subscribes.replicaGone(id, error);
     // It may have been the last one where something went on.
     this.#readers.tell();
   }
@@ -362,7 +375,7 @@ export class ComputeInstance {
     const indexImports = dataflow.indexImports.map((i) => i.id);
     for (const { id, kind, outputId } of exportsOf(dataflow)) {
       assert(!this.#collections.has(id), `export ${id} is created once`);
-      const c = this.#collection({
+      const c = this.#add({
         id,
         kind: internal && kind === 'index' ? 'log' : kind,
         outputId,
@@ -373,7 +386,6 @@ export class ComputeInstance {
         imports: holds(),
         scheduled: internal,
       });
-      this.#collections.set(id, c);
       this.#failures.created(c);
       this.#feed.created(id);
     }
@@ -459,23 +471,12 @@ export class ComputeInstance {
 
   /** Builds a dataflow with one subscribe and gives its stream; when that ends, everything of it goes. */
   subscribe(dataflow: DataflowDescription, options: SubscribeOptions): SubscribeStream {
-    const { replicaId } = options;
-    if (replicaId !== undefined && !this.#replicas.has(replicaId)) throw noReplica(replicaId);
     return this.#subscribes.start(dataflow, options);
   }
 
-  /** Builds a dataflow with one COPY on a replica; the number of rows, once they are written. */
-  async copyTo(dataflow: DataflowDescription, replicaId: ReplicaId): Promise<number> {
-    if (!this.#replicas.has(replicaId)) throw noReplica(replicaId);
-    const [id] = exportIds(dataflow) as [GlobalId];
-    try {
-      this.createDataflow(dataflow, replicaId);
-      const failure = this.failure(id);
-      if (failure !== undefined) throw failure;
-      return await this.#reads.copies.start(id, replicaId);
-    } finally {
-      this.drop([id]);
-    }
+  /** Builds a dataflow with one COPY on a replica, any if none is given; the number of rows, once they are written. */
+  copyTo(dataflow: DataflowDescription, replicaId: ReplicaId | undefined): Promise<number> {
+    return this.#reads.copies.run(dataflow, replicaId);
   }
 
   // ---- End

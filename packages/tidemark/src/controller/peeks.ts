@@ -1,7 +1,7 @@
 /**
  * Peeks under way: each is sent to every worker of one replica, and its answer is put together from theirs. Every peek
  * ends exactly once: with rows, with an error, cancelled, or because its target or replica went. One that may run anywhere moves
- * to another replica when its own is lost, and begins anew there.
+ * to another replica when its own is lost, and begins anew there. Until its replica is there it waits, and nobody is asked.
  */
 
 import { assert } from '../base/assert.ts';
@@ -22,15 +22,16 @@ interface PeekReplica {
 export interface RunningPeek {
   /** Under a uuid of its own on each replica that it was moved to: what the earlier ones still say is nobody's. */
   readonly command: PeekCommand;
-  readonly replicaId: ReplicaId;
-  /** Whether another replica may answer it. */
-  readonly movable: boolean;
+  /** Undefined: it waits for one. */
+  readonly replicaId: ReplicaId | undefined;
+  /** The one replica that may answer it; undefined: any. */
+  readonly wanted: ReplicaId | undefined;
   readonly answer: Promise<Batch>;
 }
 
 interface PendingPeek extends RunningPeek {
   command: PeekCommand;
-  replicaId: ReplicaId;
+  replicaId: ReplicaId | undefined;
   readonly workersLeft: Set<number>;
   readonly parts: Batch[];
   error: SqlError | undefined;
@@ -46,14 +47,15 @@ export class Peeks {
     return this.#pending.size;
   }
 
-  start(command: PeekCommand, replica: PeekReplica, movable: boolean): RunningPeek {
+  /** It waits until it is run. */
+  start(command: PeekCommand, wanted: ReplicaId | undefined): RunningPeek {
     const { promise, resolve, reject } = Promise.withResolvers<Batch>();
     const peek: PendingPeek = {
       command,
-      replicaId: replica.id,
-      movable,
+      replicaId: undefined,
+      wanted,
       answer: promise,
-      workersLeft: workersOf(replica),
+      workersLeft: new Set(),
       parts: [],
       error: undefined,
       resolve,
@@ -90,8 +92,8 @@ export class Peeks {
     return true;
   }
 
-  /** Begins anew on another replica; what the first one said is forgotten. */
-  move({ command }: RunningPeek, replica: PeekReplica, uuid: string): void {
+  /** Begins on a replica, or anew on another one: what the first one said is forgotten. */
+  run({ command }: RunningPeek, replica: PeekReplica, uuid: string): void {
     const peek = this.#pending.get(command.uuid);
     assert(peek !== undefined, `peek ${command.uuid} is under way`);
     this.#pending.delete(command.uuid);
@@ -99,7 +101,7 @@ export class Peeks {
     peek.command = { ...command, uuid };
     peek.replicaId = replica.id;
     peek.workersLeft.clear();
-    for (const w of workersOf(replica)) peek.workersLeft.add(w);
+    for (let w = 0; w < replica.workers; w++) peek.workersLeft.add(w);
     peek.parts.length = 0;
     peek.error = undefined;
   }
@@ -115,8 +117,6 @@ export class Peeks {
     peek.reject(error);
   }
 }
-
-const workersOf = (r: PeekReplica): Set<number> => new Set(Array.from({ length: r.workers }, (_, i) => i));
 
 /** What was read went: an index, or what a dataflow reads. Whether the relation itself went is the catalog's to tell. */
 export class GoneError extends SqlError {

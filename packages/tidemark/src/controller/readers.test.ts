@@ -3,9 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SqlError } from '../base/error.ts';
 import type { ReplicaId } from '../base/ids.ts';
-import type { DataflowDescription } from '../compute/protocol.ts';
-import { COPY_CSV } from '../repr/copy-text.ts';
-import { answer, dataflow, FakeReplica, gid, newInstance, PEEK } from './instance.fixture.ts';
+import { answer, copy, dataflow, FakeReplica, gid, newInstance, PEEK } from './instance.fixture.ts';
 
 const R1 = 'r1' as ReplicaId;
 const R2 = 'r2' as ReplicaId;
@@ -29,23 +27,6 @@ const VIEW_PEEK = {
   ...PEEK,
   target: { kind: 'shard', id: gid('u1'), shard: 'u1', desc: PEEK.desc },
 } as const;
-
-const copy = (imports: readonly string[]): DataflowDescription => ({
-  ...dataflow('t9', imports),
-  indexExports: [],
-  sinkExports: [
-    {
-      kind: 'copy-to',
-      id: gid('t9'),
-      fromId: gid('on t9'),
-      desc: PEEK.desc,
-      path: '/out.csv',
-      format: COPY_CSV,
-      finishing: PEEK.finishing,
-      columns: [],
-    },
-  ],
-});
 
 /** The uuids of peeks that it was sent since the last look. */
 const peeked = (r: FakeReplica): string[] =>
@@ -92,11 +73,11 @@ test('a read that comes back to a replica takes nothing that it said the first t
   assert.equal(instance.live.peeks, 0);
 });
 
-test('a COPY of what has failed, or on a replica that is not there, ends before it begins', async () => {
+test('a COPY of what has failed, or on a replica that the cluster does not have, ends before it begins', async () => {
   const { instance, r1 } = two();
   r1.fail('i1', 'disk gone');
   await assert.rejects(instance.copyTo(copy(['i1']), R1), /disk gone/);
-  await assert.rejects(instance.copyTo(copy(['t1']), 'r3' as ReplicaId), /r3 is not connected/);
+  await assert.rejects(instance.copyTo(copy(['t1']), 'r3' as ReplicaId), /r3 is not attached/);
   const later = instance.copyTo(copy(['i1']), R2);
   await instance.removeReplica(R2);
   await assert.rejects(later, /was dropped/);

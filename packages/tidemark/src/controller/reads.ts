@@ -1,15 +1,19 @@
 /**
  * Reads of this cluster: which replica answers, what is held meanwhile, and how each read ends. One that may run anywhere goes to the
  * replica that answers soonest, and to another when that one is lost or its dataflow fails there.
+ *
+ * A read that finds no replica connected waits for one, as it waits for what is not hydrated: the cluster has one, and it is started or
+ * dialled. One that was running on the replica that was lost ends: it may be why that was lost, and would take the next life down too.
  */
-import { SqlError } from '../base/error.ts';
+import type { SqlError } from '../base/error.ts';
 import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import type { PeekCommand, PeekResponse } from '../compute/protocol.ts';
 import type { Batch } from '../repr/batch.ts';
 import type { Hold } from '../time/hold-set.ts';
 import type { Collection } from './collection.ts';
-import { Copies } from './copies.ts';
+import { Copies, type CopiesOptions } from './copies.ts';
 import { maintains } from './failures.ts';
+import { mayCome, refuseForEver } from './members.ts';
 import { canceled, Peeks, type RunningPeek } from './peeks.ts';
 import type { Replica } from './replica.ts';
 
@@ -19,23 +23,21 @@ export interface PeekOptions extends Omit<PeekCommand, 'kind' | 'uuid'> {
   readonly signal?: AbortSignal;
 }
 
-export interface ReadsOptions {
+export interface ReadsOptions extends CopiesOptions {
   readonly collections: ReadonlyMap<GlobalId, Collection>;
-  readonly replicas: ReadonlyMap<ReplicaId, Replica>;
   readonly uuid: () => string;
-  /** Why whoever reads the collection would wait for ever. */
-  readonly failure: (id: GlobalId) => SqlError | undefined;
   /** Keeps the target readable. */
   readonly hold: (command: PeekCommand) => Hold;
 }
 
 export class Reads {
   readonly #o: ReadsOptions;
-  readonly copies: Copies = new Copies();
+  readonly copies: Copies;
   readonly #peeks = new Peeks();
 
   constructor(options: ReadsOptions) {
     this.#o = options;
+    this.copies = new Copies(options);
   }
 
   get size(): number {
@@ -49,22 +51,35 @@ export class Reads {
     const command: PeekCommand = { kind: 'peek', uuid: this.#o.uuid(), ...request };
     const failure = this.#o.failure(command.target.id);
     if (failure !== undefined) throw failure;
-    const replica = replicaId === undefined ? this.#nearest(command) : this.#o.replicas.get(replicaId);
-    if (replica === undefined) throw noReplica(replicaId);
-    // Of a shard any replica can give what is there.
-    const failedHere = command.target.kind === 'index' ? replica.failures.get(command.target.id) : undefined;
-    if (failedHere !== undefined) throw failedHere;
+    refuseForEver(this.#o, replicaId);
     const hold = this.#o.hold(command);
-    const peek = this.#peeks.start(command, replica, replicaId === undefined);
+    const peek = this.#peeks.start(command, replicaId);
     const onAbort = () => this.#end(peek, canceled());
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      replica.send(command);
+      this.#run(peek, command.uuid);
       return await peek.answer;
     } finally {
       signal?.removeEventListener('abort', onAbort);
       hold.release();
     }
+  }
+
+  /** On the replica that is to answer, if it is there. */
+  #run(peek: RunningPeek, uuid: string): void {
+    const { command, wanted } = peek;
+    const replica = wanted === undefined ? this.#nearest(command) : this.#o.replicas.get(wanted);
+    if (replica === undefined) return;
+    // Of a shard any replica can give what is there.
+    const failedHere = command.target.kind === 'index' ? replica.failures.get(command.target.id) : undefined;
+    if (failedHere !== undefined) return this.#peeks.fail(peek, failedHere);
+    this.#peeks.run(peek, replica, uuid);
+    replica.send(peek.command);
+  }
+
+  /** A replica is connected: it may be the one that was waited for. */
+  joined(): void {
+    for (const p of this.#peeks.matching((q) => q.replicaId === undefined)) this.#run(p, p.command.uuid);
   }
 
   /** The replica that answers soonest: one that is there, else one that is hydrated, else any where it has not failed. */
@@ -104,21 +119,23 @@ export class Reads {
     }
   }
 
-  /** A replica is gone, or the indexes `targets` on it: reads that may move begin anew elsewhere, the others end. */
+  /**
+   * A replica is gone, or the indexes `targets` on it: reads that may move begin anew elsewhere, the others end. So does who waits for one
+   * that the cluster does not have any more.
+   */
   leave(replicaId: ReplicaId, error: () => SqlError, targets?: ReadonlySet<GlobalId>): void {
     this.copies.leave(replicaId, error, targets);
     const leaves = (p: RunningPeek): boolean =>
-      p.replicaId === replicaId &&
-      (targets === undefined || (p.command.target.kind === 'index' && targets.has(p.command.target.id)));
-    for (const peek of this.#peeks.matching(leaves)) {
-      const other = peek.movable ? this.#nearest(peek.command) : undefined;
-      if (other === undefined) this.#end(peek, error());
+      p.replicaId === undefined
+        ? !mayCome(this.#o, p.wanted)
+        : p.replicaId === replicaId &&
+          (targets === undefined || (p.command.target.kind === 'index' && targets.has(p.command.target.id)));
+    for (const peek of this.#peeks.matching(leaves))
+      if (peek.wanted !== undefined || this.#nearest(peek.command) === undefined) this.#end(peek, error());
       else {
         this.#cancel(peek);
-        this.#peeks.move(peek, other, this.#o.uuid());
-        other.send(peek.command);
+        this.#run(peek, this.#o.uuid());
       }
-    }
   }
 
   #end(peek: RunningPeek, error: Error): void {
@@ -127,13 +144,6 @@ export class Reads {
   }
 
   #cancel({ replicaId, command: { uuid } }: RunningPeek): void {
-    this.#o.replicas.get(replicaId)?.send({ kind: 'cancelPeek', uuid });
+    if (replicaId !== undefined) this.#o.replicas.get(replicaId)?.send({ kind: 'cancelPeek', uuid });
   }
-}
-
-export function noReplica(wanted: ReplicaId | undefined): SqlError {
-  const message = wanted === undefined ? 'no replica of the cluster is' : `replica ${wanted} is not`;
-  return new SqlError('object_not_in_prerequisite_state', `${message} connected`, {
-    hint: 'a lost replica is started again; mz_internal.mz_cluster_replica_statuses tells when it is back',
-  });
 }

@@ -73,10 +73,18 @@ function newStream(
     readonly backlogBytes?: number;
     readonly maxResultSize?: number;
   } = {},
-): { subscribes: Subscribes; stream: SubscribeStream; ended: () => number } {
+): {
+  subscribes: Subscribes;
+  stream: SubscribeStream;
+  members: Set<ReplicaId>;
+  ended: () => number;
+} {
   const { replicaId, ...limits } = options;
   let ends = 0;
+  const members = new Set([R1, R2]);
   const subscribes = new Subscribes({
+    members,
+    replicas: new Map(),
     backlogBytes: 1 << 20,
     maxResultSize: 1 << 20,
     ...limits,
@@ -86,7 +94,7 @@ function newStream(
   const sink = { kind: 'subscribe', id: ID } as SubscribeSink;
   const dataflow = { name: 'test', sinkExports: [sink] } as unknown as DataflowDescription;
   const stream = subscribes.start(dataflow, { replicaId, onEnd: () => ends++ });
-  return { subscribes, stream, ended: () => ends };
+  return { subscribes, stream, members, ended: () => ends };
 }
 
 test('an interval is handed on once every worker of one replica has it', () => {
@@ -133,7 +141,7 @@ test('of several replicas the first that is ahead gives an interval, and none is
   subscribes.receive(r1(1), rows(0, [15, 20], [[3, 15, 1]]));
   assert.deepEqual(said(stream), ['[0, 11) 1@10+1', '[11, 15) 2@14+1', '[15, 20) 3@15+1']);
   // R1 goes; a new one begins again, further back.
-  subscribes.replicaGone(R1, () => new Error('lost') as SqlError, false);
+  subscribes.replicaGone(R1, () => new Error('lost') as SqlError);
   subscribes.receive(r1(1), rows(0, [0, 18], [[9, 17, 1]]));
   subscribes.receive(
     r2(1),
@@ -201,14 +209,17 @@ test('a snapshot larger than a result may be ends it', () => {
 test('aimed at one replica it ends with that one, otherwise with the last', () => {
   const gone = () => new Error('gone') as SqlError;
   const aimed = newStream({ replicaId: R1 });
-  aimed.subscribes.replicaGone(R2, gone, false);
+  aimed.subscribes.replicaGone(R2, gone);
   assert.equal(aimed.ended(), 0);
-  aimed.subscribes.replicaGone(R1, gone, false);
+  aimed.subscribes.replicaGone(R1, gone);
   assert.equal(aimed.ended(), 1);
   const any = newStream();
-  any.subscribes.replicaGone(R1, gone, false);
-  assert.equal(any.ended(), 0);
-  any.subscribes.replicaGone(R2, gone, true);
+  any.members.delete(R1);
+  any.subscribes.replicaGone(R1, gone);
+  any.subscribes.replicaGone(R2, gone);
+  assert.equal(any.ended(), 0, 'R2 is lost, and will be back');
+  any.members.delete(R2);
+  any.subscribes.replicaGone(R2, gone);
   assert.equal(any.ended(), 1);
 });
 
@@ -218,7 +229,7 @@ test('a reader that waits is woken by rows, by an error and by the end', async (
     const woken = stream.ready();
     if (wake === 'rows') subscribes.receive(r1(1), rows(0, [0, 11]));
     else if (wake === 'close') stream.close();
-    else subscribes.replicaGone(R1, () => new Error('gone') as SqlError, false);
+    else subscribes.replicaGone(R1, () => new Error('gone') as SqlError);
     await woken;
     stream.close();
     assert.equal(ended(), 1);

@@ -14,6 +14,7 @@ import { sqlErrorOf } from '../expr/eval-error.ts';
 import { type Batch, gatherBatch } from '../repr/batch.ts';
 import { columnBytes } from '../repr/column.ts';
 import { EMPTY, type Frontier, MIN_TIME } from '../time/timestamp.ts';
+import { type Members, refuseForEver } from './members.ts';
 
 /** What changed in [lower, upper): consolidated per time, in no order. Intervals without changes are laid together while nobody reads. */
 export interface SubscribeBatch {
@@ -45,7 +46,7 @@ export interface SubscribeLimits {
 
 const BACKLOG_BYTES = 64 << 20;
 
-export interface SubscribesOptions extends SubscribeLimits {
+export interface SubscribesOptions extends SubscribeLimits, Members {
   /** Of one interval, a snapshot for instance; in bytes. */
   readonly maxResultSize: number;
   readonly create: (dataflow: DataflowDescription, replicaId: ReplicaId | undefined) => void;
@@ -66,6 +67,7 @@ export class Subscribes {
 
   /** A dataflow that exports one subscribe. */
   start(dataflow: DataflowDescription, { replicaId, onEnd }: SubscribeOptions): SubscribeStream {
+    refuseForEver(this.#o, replicaId);
     const [sink] = dataflow.sinkExports;
     assert(sink?.kind === 'subscribe', `dataflow ${dataflow.name} exports a subscribe`);
     const { id } = sink;
@@ -108,8 +110,9 @@ export class Subscribes {
     this.#open.get(id)?.close(error);
   }
 
-  /** A replica is gone: those aimed at it end. `last`: nobody is left to go on, and nobody will come. */
-  replicaGone(replicaId: ReplicaId, error: () => SqlError, last: boolean): void {
+  /** A replica is gone: those aimed at it end. So do all if the cluster has no other: nobody will come and go on. */
+  replicaGone(replicaId: ReplicaId, error: () => SqlError): void {
+    const last = this.#o.members.size === 0;
     for (const s of [...this.#open.values()]) s.replicaGone(replicaId, error, last);
   }
 
