@@ -229,7 +229,8 @@ test('a worker thread dies: the read under way ends with an error, the replica c
   // What a replica tells of itself is not waited for; what it computes is.
   await assert.rejects(
     db.query('SELECT count(*) FROM mz_introspection.mz_compute_exports_per_worker'),
-    (e: SqlError) => e.code === 'object_not_in_prerequisite_state' && /"c.r1" is not connected/.test(e.message),
+    (e: SqlError) =>
+      e.code === 'object_not_in_prerequisite_state' && /"c.r1" is not connected/.test(e.message),
   );
   assert.deepEqual(await values(db, 'SELECT n FROM v'), [[2001n]]);
   await eventually(() => values(db, statuses), [['online']]);
