@@ -24,6 +24,7 @@ class World {
   readonly dataDir: string;
   readonly #processes: { kill(): Promise<void> }[] = [];
   readonly #clients: Client[] = [];
+  #port = 0;
   server!: ServerProcess;
   client!: Client;
 
@@ -48,8 +49,14 @@ class World {
     this.#processes.push(this.server);
     const port = await this.server.ready();
     assert.ok(port !== null, this.server.log);
-    this.client = await new Client(port).connected();
-    this.#clients.push(this.client);
+    this.#port = port;
+    this.client = await this.connect();
+  }
+
+  async connect(): Promise<Client> {
+    const client = await new Client(this.#port).connected();
+    this.#clients.push(client);
+    return client;
   }
 
   replica(options: Omit<ReplicaProcessOptions, 'dataDir'>): ReplicaProcess {
@@ -216,6 +223,42 @@ test('L24: the environment is restarted while the replica cannot be reached: the
     (rows) => rows.length > before.length && rows.every(([status]) => status === 'hydrated'),
   );
   assert.deepEqual(await w.rows(hydration), [['t', null]]);
+});
+
+test('who reads while the replica cannot be reached is told so, and waits: until it is there, for as long as wanted, or until it is dropped', async (t) => {
+  const w = await World.open(t);
+  const replica = w.replica({ workers: 2 });
+  const port = await replica.ready();
+  await w.connectCluster(port, 2);
+  await populate(w);
+  await replica.kill();
+  await w.status((status) => status === 'offline');
+
+  await w.rows("SET statement_timeout = '100ms'");
+  const told = w.client.notice();
+  await assert.rejects(w.rows(TOTAL), { code: '57014' });
+  assert.equal(await told, 'no replica of cluster "c" is connected: waiting');
+  await w.rows('RESET statement_timeout');
+  await assert.rejects(w.rows(LIVES), { code: '55000', message: /replica "c.r1" is not connected/ });
+
+  const waits = w.client.notice();
+  const waiting = w.rows(TOTAL);
+  await waits;
+  const back = w.replica({ workers: 2, port });
+  assert.deepEqual(await waiting, [['20000']]);
+
+  await back.kill();
+  await w.status((status) => status === 'offline');
+  const other = await w.connect();
+  const dropped = w.client.notice();
+  const last = assert.rejects(w.rows(TOTAL), { code: '55000', message: /was dropped/ });
+  await dropped;
+  await other.query('DROP CLUSTER REPLICA c.r1');
+  await last;
+  await assert.rejects(w.rows(TOTAL), {
+    code: '55000',
+    message: 'cluster "c" has no replica to run the query on',
+  });
 });
 
 test('a dead cable is noticed, the replica found again, and its lives are the same', async (t) => {

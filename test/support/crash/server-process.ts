@@ -2,6 +2,7 @@
  * A server as a child process, to be killed: the command line's `serve` on a data directory. Its log is kept, for it
  * tells what the wire does not: a worker that failed and came back, a dataflow that could not go on.
  */
+import { once } from 'node:events';
 import pg from 'pg';
 import { CliProcess } from '../cli-process.ts';
 
@@ -88,6 +89,12 @@ export class Client {
     await this.#connected;
     const r = await this.#client.query({ text: sql, rowMode: 'array' });
     return { rows: r.rows as string[][] };
+  }
+
+  /** The text of the next notice. */
+  async notice(): Promise<string> {
+    const [{ message }] = await once(this.#client, 'notice');
+    return message;
   }
 
   async end(): Promise<void> {

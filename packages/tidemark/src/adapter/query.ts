@@ -34,12 +34,18 @@ import type { Environment } from './environment.ts';
 import { hasLogTimes, livingCluster, newestLogTime, notConnected, replicaOf } from './log-times.ts';
 import { refuseFailed } from './reader-failures.ts';
 
-export interface QueryOptions {
+/** Where a session's queries run. */
+export interface Place {
   /** The session's cluster; undefined: it names none that exists. */
   readonly clusterId: ClusterId | undefined;
   readonly clusterName: string;
   /** The replica that the session wants; empty: any. */
   readonly replicaName: string;
+  /** To the client, while the query goes on. */
+  readonly notice: (message: string) => void;
+}
+
+export interface QueryOptions extends Place {
   readonly signal: AbortSignal;
   /** Trades freshness for never waiting. */
   readonly serializable: boolean;
@@ -149,27 +155,43 @@ async function placeRead(
   if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
   if (options.times === undefined && tellsPresent(env, plan.reads)) env.hydration.refreshQueue();
   const mir = options.times === undefined ? workedIn(env, plan, { c, options }) : plan.mir;
-  const { logReads, replicaId } = answeredBy(env, c, { reads: plan.reads, name: options.replicaName });
+  const { logReads, replicaId } = answeredBy(env, c, plan.reads, options);
+  if (mir.op !== 'Constant') tellWait(env, c, { replicaId, notice: options.notice });
   const logs = logReads.length === 0 ? null : (options.times?.logs ?? newestLogTime(c, replicaId!, logReads));
   return { c, mir, replicaId, logs };
 }
 
 /**
- * The logs among what is read, and the replica that must answer; undefined: any. `name`: the one that the session wants. Logs are observed,
- * not waited for: of a replica that is not connected there is nothing to see.
+ * The logs among what is read, and the replica that must answer; undefined: any. Logs are observed, not waited for: of a replica that
+ * is not connected there is nothing to see.
  */
 export function answeredBy(
   env: Environment,
   { clusterId, instance }: DataflowContext,
-  { reads, name }: { readonly reads: readonly GlobalId[]; readonly name: string },
+  reads: readonly GlobalId[],
+  { replicaName }: Pick<Place, 'replicaName'>,
 ): { readonly logReads: readonly GlobalId[]; readonly replicaId: ReplicaId | undefined } {
   const logReads = reads.filter((id) => hasLogTimes(env.catalog, id));
   const replicaId = replicaOf(env.catalog, clusterId, {
-    name: clusterId === SYSTEM_CLUSTER.id ? '' : name,
+    name: clusterId === SYSTEM_CLUSTER.id ? '' : replicaName,
     readsLogs: logReads.length > 0,
   });
   if (logReads.length > 0 && !instance.isConnected(replicaId!)) throw notConnected(env.catalog, replicaId!);
   return { logReads, replicaId };
+}
+
+/** Tells a client that will wait because no replica is connected that can answer. */
+export function tellWait(
+  env: Environment,
+  { clusterId, instance }: DataflowContext,
+  { replicaId, notice }: { readonly replicaId: ReplicaId | undefined } & Pick<Place, 'notice'>,
+): void {
+  if (replicaId === undefined ? instance.replicas.length > 0 : instance.isConnected(replicaId)) return;
+  const cluster = env.catalog.get('cluster', clusterId)!.name;
+  const name = replicaId && env.catalog.get('replica', replicaId)!.name;
+  notice(
+    `${name === undefined ? `no replica of cluster "${cluster}" is` : `replica "${cluster}.${name}" is not`} connected: waiting`,
+  );
 }
 
 /** What replicas log about themselves is as new as it is; the catalog also answers while the store does not. */
@@ -244,7 +266,7 @@ function constantRows(plan: Pick<QueryPlan, 'mir' | 'finishing'>): Batch {
 export function clusterOf(
   env: Environment,
   plan: QueryPlan,
-  options: Pick<QueryOptions, 'clusterId' | 'clusterName'>,
+  options: Pick<Place, 'clusterId' | 'clusterName'>,
 ): DataflowContext {
   const system = plan.reads.every((id) => env.catalog.item(id)?.kind === 'builtin-table');
   if (system) return dataflowContext(env, SYSTEM_CLUSTER.id);

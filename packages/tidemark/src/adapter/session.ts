@@ -6,12 +6,9 @@ import { type ErrorCode, SqlError, unsupported } from '../base/error.ts';
 import type { NameContext } from '../catalog/catalog-reader.ts';
 import { durationMs } from '../catalog/settings.ts';
 import type { EvalContext } from '../expr/functions.ts';
-import type { QueryPlan } from '../plan/plan-query.ts';
-import type { SelectPlan, SubscribePlan } from '../plan/statement/plan.ts';
 import { type Plan, planStatement, type StatementContext } from '../plan/statement.ts';
 import type { Datum, RelationDesc, SqlType } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
-import { lowerCatalogCalls } from './catalog-functions.ts';
 import { copyResult } from './copy-to.ts';
 import { Cursors } from './cursors.ts';
 import { dataflowContext } from './ddl/create.ts';
@@ -26,14 +23,14 @@ import {
   type PreparedStatement,
   refuseChange,
 } from './prepared.ts';
-import { type QueryOptions, type QueryResult, type ReadTimes, runQuery } from './query.ts';
-import { cancellable, type Result, type RowStream, SHOW_CREATE, textBatch, textRows } from './results.ts';
+import { cancellable, type Result, SHOW_CREATE, textBatch, textRows } from './results.ts';
 import { RunningStatements } from './running-statements.ts';
 import { evalContext } from './session-facts.ts';
+import { SessionReads } from './session-reads.ts';
 import { type SettingPlan, settingStatement } from './setting-statements.ts';
 import { Settings } from './settings.ts';
-import { startSubscribe, streamResult } from './subscribe.ts';
-import { addWrite, fixTimes, flush, newTransaction, release, type Transaction } from './transaction.ts';
+import { streamResult } from './subscribe.ts';
+import { addWrite, flush, newTransaction, release, type Transaction } from './transaction.ts';
 import { type TransactionPlan, transactionStatement } from './transaction-statements.ts';
 import { planWrite, readsBeforeWriting, type WriteResult, written } from './write.ts';
 
@@ -55,6 +52,7 @@ export class Session {
   readonly #o: SessionOptions;
   readonly #env: Environment;
   readonly #cursors = new Cursors();
+  readonly #reads: SessionReads;
   #transaction: Transaction | null = null;
   readonly running = new RunningStatements();
 
@@ -64,6 +62,13 @@ export class Session {
     this.settings = new Settings(options.onSetting ?? (() => undefined), options.env);
     if (this.#env.catalog.database(options.database) !== undefined)
       this.settings.set('database', [options.database]);
+    this.#reads = new SessionReads({
+      ...options,
+      settings: this.settings,
+      transaction: () => this.#transaction,
+      names: () => this.#names,
+      context: (params, mzNow) => this.#context(params, mzNow),
+    });
   }
 
   get status(): TransactionStatus {
@@ -221,7 +226,7 @@ export class Session {
     if (plan === undefined) return { kind: 'command', tag: NOTHING_TO_DO };
     switch (plan.kind) {
       case 'select': {
-        const r = await this.#select(plan, statement, params, signal);
+        const r = await this.#reads.select(plan, statement, params, signal);
         return { kind: 'rows', desc: r.desc, rows: r.rows, tag: (n) => `SELECT ${n}` };
       }
       case 'insert':
@@ -239,13 +244,9 @@ export class Session {
         };
       case 'subscribe':
       case 'copySubscribe':
-        return streamResult(plan, (p) => this.#subscribe(p));
+        return streamResult(plan, (p) => this.#reads.subscribe(p));
       case 'copyTo':
-        return copyResult(this.#env, plan, {
-          query: this.#lowered(plan.query),
-          evalContext: this.#evalContext(),
-          where: this.#readOptions(signal),
-        });
+        return copyResult(this.#env, plan, this.#reads.copy(plan.query, signal));
       case 'copyFrom':
       case 'explainTimestamp':
         throw unsupported(plan.kind === 'copyFrom' ? 'COPY … FROM' : 'EXPLAIN TIMESTAMP');
@@ -295,72 +296,6 @@ export class Session {
       throw new SqlError('read_only_sql_transaction', `cannot execute ${command} in a read-only transaction`);
   }
 
-  // ---- Reading
-
-  /** Where queries run. */
-  get #where() {
-    const clusterName = this.settings.get('cluster');
-    return {
-      clusterId: this.#env.catalog.cluster(clusterName)?.id,
-      clusterName,
-      replicaName: this.settings.get('cluster_replica'),
-    };
-  }
-
-  async #select(
-    plan: SelectPlan,
-    statement: Statement,
-    params: Partial<StatementContext>,
-    signal: AbortSignal,
-  ): Promise<QueryResult> {
-    if (plan.asOf !== undefined) throw unsupported('AS OF');
-    if ((this.#transaction?.writes.size ?? 0) > 0 && plan.query.reads.length > 0)
-      throw unsupported('reading in a transaction that has written', { hint: 'commit first' });
-    const usesNow = plan.query.contextual.includes('mz_now');
-    if (!usesNow) return this.#query(plan.query, signal);
-    if (this.#transaction?.times === undefined && !this.#serializable) await this.#env.leadership.confirm();
-    // The time is chosen from what the plan reads; then it is planned again with it.
-    const times = this.#transaction?.times ?? { ts: this.#env.oracle.readTime, logs: null };
-    const again = planStatement(statement, this.#context(params, times.ts));
-    if (again?.kind !== 'select')
-      throw new SqlError('internal_error', 'a statement plans to one kind of plan');
-    return this.#query(again.query, signal, times);
-  }
-
-  /** Freshness is given up for never waiting. */
-  get #serializable(): boolean {
-    return this.settings.effective('transaction_isolation') === 'serializable';
-  }
-
-  #readOptions(signal: AbortSignal, times?: ReadTimes): QueryOptions {
-    return {
-      ...this.#where,
-      signal,
-      serializable: this.#serializable,
-      times: this.#transaction?.times ?? times,
-      repeatable: this.#transaction?.explicit === true,
-    };
-  }
-
-  #lowered(query: QueryPlan): QueryPlan {
-    return {
-      ...query,
-      mir: lowerCatalogCalls(query.mir, { catalog: this.#env.catalog, names: this.#names }),
-    };
-  }
-
-  async #query(query: QueryPlan, signal: AbortSignal, times?: ReadTimes): Promise<QueryResult> {
-    const result = await runQuery(this.#env, this.#lowered(query), this.#readOptions(signal, times));
-    const t = this.#transaction;
-    if (t?.explicit && t.times === undefined && result.times !== null) fixTimes(this.#env, t, result.times);
-    return result;
-  }
-
-  #subscribe(plan: SubscribePlan): Promise<RowStream> {
-    const { sessionId } = this.#o;
-    return startSubscribe(this.#env, plan, { ...this.#where, sessionId, evalContext: this.#evalContext() });
-  }
-
   // ---- Writing
 
   async #write(
@@ -374,7 +309,7 @@ export class Session {
     if (t.times !== undefined)
       throw unsupported('writing in a transaction that has read', { hint: 'commit first' });
     const run = async (p: typeof plan): Promise<WriteResult> =>
-      planWrite(this.#env, p, async (q) => (await this.#query(q, signal)).rows, this.#evalContext());
+      planWrite(this.#env, p, async (q) => (await this.#reads.query(q, signal)).rows, this.#evalContext());
     if (!readsBeforeWriting(plan)) return this.#buffer(t, plan.kind, await run(plan));
     if (t.explicit || t.writes.size > 0)
       throw unsupported(
@@ -480,8 +415,8 @@ export class Session {
         this.#cursors.refuseDuplicate(plan.name);
         const { desc, rows } =
           plan.plan.kind === 'subscribe'
-            ? { desc: plan.plan.desc, rows: await this.#subscribe(plan.plan) }
-            : await this.#select(plan.plan, statement, params, signal);
+            ? { desc: plan.plan.desc, rows: await this.#reads.subscribe(plan.plan) }
+            : await this.#reads.select(plan.plan, statement, params, signal);
         this.#cursors.declare(plan.name, { desc, rows, hold: plan.hold });
         return { kind: 'command', tag: 'DECLARE CURSOR' };
       }

@@ -22,12 +22,12 @@ import { EMPTY, MAX_TIME, type Timestamp } from '../time/timestamp.ts';
 import { boundsOf, buildPlan, subscribeDataflow } from './dataflows.ts';
 import type { Environment } from './environment.ts';
 import { newestLogTime } from './log-times.ts';
-import { answeredBy, clusterOf, type QueryOptions } from './query.ts';
+import { answeredBy, clusterOf, type Place, tellWait } from './query.ts';
 import { refuseFailed } from './reader-failures.ts';
 import type { Result, RowStream } from './results.ts';
 import { subscribeRows } from './subscribe-rows.ts';
 
-export interface SubscribeRequest extends Pick<QueryOptions, 'clusterId' | 'clusterName' | 'replicaName'> {
+export interface SubscribeRequest extends Place {
   readonly sessionId: number;
   readonly evalContext: EvalContext;
 }
@@ -57,7 +57,8 @@ export async function startSubscribe(
   if (!isThere(env, query)) throw gone();
   refuseFailed(env, query.reads);
   const c = clusterOf(env, query, request);
-  const { logReads, replicaId } = answeredBy(env, c, { reads: query.reads, name: request.replicaName });
+  const { logReads, replicaId } = answeredBy(env, c, query.reads, request);
+  tellWait(env, c, { replicaId, notice: request.notice });
   const built = buildPlan(c, query.mir);
   const { since } = boundsOf(c, built);
   // Logs have times of their own: of them alone, the newest that is there.
