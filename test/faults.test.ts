@@ -257,6 +257,8 @@ test('a port in use, a directory that cannot be made, a newer format: one line, 
   await refusedStart(join(path, 'a'), ['--listen', `127.0.0.1:${port}`], /the port is in use/);
   await writeFile(join(path, 'file'), '');
   await refusedStart(join(path, 'file', 'data'), [], /could not be made/);
+  // Nobody can make a directory there: not even asked to make all above it.
+  await refusedStart('/proc/tidemark/data', [], /could not be made/);
   await writeFile(join(path, 'a', 'FORMAT'), 'tidemark data directory, format 99\n');
   await refusedStart(join(path, 'a'), [], /has format 99, and this version knows formats up to \d/);
 });

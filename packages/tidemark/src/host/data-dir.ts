@@ -17,9 +17,9 @@
  * takes the lock of the generation it is about to raise, so of two candidates one goes on.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { mkdir, open, readdir, rename } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { SqlError } from '../base/error.ts';
 import type { Consensus } from '../persist/consensus.ts';
@@ -77,7 +77,7 @@ export class DataDir {
       });
       return new DataDir(path, null, consensus, (await readEpoch(consensus)) ?? { generation: 1, start: 0 });
     }
-    await mkdir(path, { recursive: true }).catch((e) => {
+    await makeDirectory(path).catch((e) => {
       throw ioError(`data directory ${path} could not be made`, e);
     });
     await refuseStrangers(path);
@@ -341,3 +341,13 @@ async function writeEpoch(consensus: Consensus, next: (current: Epoch | null) =>
 
 const countStart = (consensus: Consensus): Promise<Epoch> =>
   writeEpoch(consensus, (e) => ({ generation: e?.generation ?? 1, start: (e?.start ?? 0) + 1 }));
+
+/** With the directories above it. Node's `recursive` tries for ever where a system makes no directories, /proc for one (node 24.21). */
+async function makeDirectory(path: string, isLastTry = false): Promise<void> {
+  await mkdir(path).catch(async (e: NodeJS.ErrnoException) => {
+    if (e.code === 'EEXIST' && (await stat(path)).isDirectory()) return;
+    if (isLastTry || !isMissing(e)) throw e;
+    await makeDirectory(dirname(path));
+    await makeDirectory(path, true);
+  });
+}
