@@ -24,6 +24,7 @@ import {
 } from './byte-source.ts';
 import { type CellParser, cellParser, checkText } from './cell-parser.ts';
 import { CsvScanner, type CsvSyntax } from './csv-scanner.ts';
+import { FileRecords } from './file-records.ts';
 import type { FileDescription } from './file-source.ts';
 import { ANY_TYPE, cellTypes, columnNames, inferredType, type TypeSet } from './infer.ts';
 
@@ -37,7 +38,6 @@ export interface CsvOptions {
   readonly nullString?: string | undefined;
 }
 
-const CHUNK_BYTES = 1 << 20;
 const SAMPLE_ROWS = 10_000;
 
 function syntaxOf(options: CsvOptions): CsvSyntax {
@@ -57,33 +57,12 @@ function oneByte(what: string, text: string): number {
   return code;
 }
 
-/** Records of a file, refilled chunk by chunk. */
-class Records {
-  readonly scanner: CsvScanner;
-  readonly #source: ByteSource;
-  #read = 0;
+class CsvRecords extends FileRecords<CsvScanner> {
+  readonly #path: string;
 
   constructor(source: ByteSource, syntax: CsvSyntax) {
-    this.scanner = new CsvScanner(syntax);
-    this.#source = source;
-  }
-
-  next(): boolean {
-    try {
-      while (!this.scanner.next()) {
-        if (this.#read === this.#source.byteLength) {
-          this.scanner.finish();
-          return this.scanner.next();
-        }
-        const to = Math.min(this.#read + CHUNK_BYTES, this.#source.byteLength);
-        this.scanner.push(this.#source.read(this.#read, to));
-        this.#read = to;
-      }
-      return true;
-    } catch (error) {
-      if (!(error instanceof SqlError) || error.code === 'io_error') throw error;
-      throw new SqlError(error.code, fileMessage(this.#source.path, error.message), error.fields);
-    }
+    super(source, new CsvScanner(syntax));
+    this.#path = source.path;
   }
 
   /** The fields of the present record as strings. */
@@ -93,7 +72,7 @@ class Records {
       try {
         checkText(scanner.bytes, scanner.from[k]!, scanner.to[k]!);
       } catch (error) {
-        throw inFile(this.#source.path, `line ${scanner.line}, field ${k + 1}`, error);
+        throw inFile(this.#path, `line ${scanner.line}, field ${k + 1}`, error);
       }
       return decodeUtf8(scanner.bytes, scanner.from[k]!, scanner.to[k]!);
     });
@@ -101,7 +80,7 @@ class Records {
 }
 
 export function describeCsv(source: ByteSource, options: CsvOptions): FileDescription {
-  const records = new Records(source, syntaxOf(options));
+  const records = new CsvRecords(source, syntaxOf(options));
   const { scanner } = records;
   if (!records.next()) throw new SqlError('bad_copy_file_format', fileMessage(source.path, 'is empty'));
   const names = columnNames(
@@ -152,7 +131,7 @@ export function* readCsv(
   options: CsvOptions,
   maxRows: number = MAX_BATCH_ROWS,
 ): Generator<Decoded, void> {
-  const records = new Records(source, syntaxOf(options));
+  const records = new CsvRecords(source, syntaxOf(options));
   let names = desc.columns.map((c) => c.name);
   let target = Int32Array.from(names, (_, i) => i);
   if (options.header === true) {

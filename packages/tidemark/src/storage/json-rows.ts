@@ -24,39 +24,10 @@ import {
   MAX_BATCH_ROWS,
 } from './byte-source.ts';
 import { type CellParser, cellParser, checkText } from './cell-parser.ts';
+import { FileRecords } from './file-records.ts';
 import type { FileDescription } from './file-source.ts';
 import { ANY_TYPE, BOOL_TYPES, inferredType, numberTypes, type TypeSet } from './infer.ts';
 import { type JsonKind, JsonScanner, jsonError, jsonKind } from './json-scanner.ts';
-
-const CHUNK_BYTES = 1 << 20;
-
-class Objects {
-  readonly scanner = new JsonScanner();
-  readonly #source: ByteSource;
-  #read = 0;
-
-  constructor(source: ByteSource) {
-    this.#source = source;
-  }
-
-  next(): boolean {
-    try {
-      while (!this.scanner.next()) {
-        if (this.#read === this.#source.byteLength) {
-          this.scanner.finish();
-          return this.scanner.next();
-        }
-        const to = Math.min(this.#read + CHUNK_BYTES, this.#source.byteLength);
-        this.scanner.push(this.#source.read(this.#read, to));
-        this.#read = to;
-      }
-      return true;
-    } catch (error) {
-      if (!(error instanceof SqlError) || error.code === 'io_error') throw error;
-      throw new SqlError(error.code, fileMessage(this.#source.path, error.message), error.fields);
-    }
-  }
-}
 
 /** Which column a key names, by its bytes; rows mostly repeat the keys of the row before in the same order. */
 class Keys {
@@ -133,7 +104,7 @@ interface Seen {
 }
 
 export function describeJson(source: ByteSource): FileDescription {
-  const objects = new Objects(source);
+  const objects = new FileRecords(source, new JsonScanner());
   const { scanner: s } = objects;
   const seen: Seen[] = [];
   const keys = new Keys(
@@ -182,7 +153,7 @@ export function* readJson(
   desc: RelationDesc,
   maxRows: number = MAX_BATCH_ROWS,
 ): Generator<Decoded, void> {
-  const objects = new Objects(source);
+  const objects = new FileRecords(source, new JsonScanner());
   const rows = new RowBuilder(source.path, desc);
   let rowsRead = 0;
   let bytesRead = 0;
