@@ -21,7 +21,7 @@ const values = async (db: Database, sql: string): Promise<unknown[][]> =>
 
 /** Asks until the answer is the wanted one; what it was last is the failure. */
 async function eventually(f: () => Promise<unknown>, want: unknown): Promise<void> {
-  const deadline = Date.now() + 15_000;
+  const deadline = Date.now() + 60_000;
   for (;;) {
     const found = await f();
     try {
@@ -210,7 +210,8 @@ test('a worker thread dies: the read under way ends with an error, the replica c
     slow,
     (e: SqlError) => e.code === 'system_error' && /was lost/.test(e.message),
   );
-  await sleep(200);
+  const instance = opened.env.instance(opened.env.catalog.cluster('c')!.id);
+  await eventually(async () => instance.live.peeks, 1);
   await worker.terminate();
   await failed;
   await eventually(() => values(db, statuses), [['offline']]);
@@ -218,10 +219,9 @@ test('a worker thread dies: the read under way ends with an error, the replica c
   await db.exec('INSERT INTO t VALUES (0)');
   assert.deepEqual(await values(db, 'SELECT n FROM v'), [[2001n]]);
   assert.deepEqual(await values(db, 'SELECT count(*) FROM t'), [[2001n]]);
-  await db.ready({ cluster: 'c', timeoutMs: 15_000 });
+  await db.ready({ cluster: 'c', timeoutMs: 60_000 });
 
   // A command that no controller sends: the worker's assertion fails, and ends the replica, not the environment.
-  const instance = opened.env.instance(opened.env.catalog.cluster('c')!.id);
   const tunables = { maxResultSize: 1 };
   const logging = { ...opened.env.catalog.logging(instance.clusterId) };
   instance.replicas[0]!.connection.send({ kind: 'createInstance', logging, tunables });

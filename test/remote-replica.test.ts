@@ -16,7 +16,7 @@ const TOKEN = 'a token of this test';
 // What the servers that are started here show to replicas.
 process.env['TIDEMARK_REPLICA_TOKEN'] = TOKEN;
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 const LIVES = `SELECT export_id, worker_id, event, occurred_at, reason
   FROM mz_introspection.mz_compute_lifecycle_events_per_worker WHERE export_id LIKE 'u%' ORDER BY 1, 2, 4, 3`;
 

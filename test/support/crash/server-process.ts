@@ -8,7 +8,7 @@ import { CliProcess } from '../cli-process.ts';
 
 const READY = /^tidemark ready pg=[\d.]+:(\d+) http=[\d.]+:(\d+)/m;
 /** A start waits for nothing but the disk. */
-const READY_MS = 30_000;
+const READY_MS = 60_000;
 
 /** Lines of a log that no fault from outside explains. */
 const FAULTS =

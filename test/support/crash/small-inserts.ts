@@ -8,7 +8,7 @@ import type { World } from './world.ts';
 
 const CLIENTS = 48;
 /** How long upkeep may take after the restart. */
-const UPKEEP_MS = 10_000;
+const UPKEEP_MS = 60_000;
 
 export interface SmallInserts {
   readonly acknowledged: number;

@@ -9,7 +9,7 @@ import { INDEXED, MAINTAINED } from './views.ts';
 import { booksOf, TABLES, type Writer } from './writer.ts';
 
 /** How long a start may leave behind what a crash orphaned. */
-const ORPHANS_MS = 5_000;
+const ORPHANS_MS = 60_000;
 
 export interface Verified {
   readonly writers: readonly Writer[];
