@@ -253,7 +253,7 @@ async function recordsOf(t: TestEnvironment, id: GlobalId): Promise<number> {
   return Number(row!['n']);
 }
 
-onWorkers('L29: a view refreshed once holds nothing of sixty thousand updates that follow', (workers) =>
+onWorkers('L29: a view refreshed once holds nothing of a hundred thousand updates that follow', (workers) =>
   watched({ workers }, async (t) => {
     await t.exec(
       'CREATE TABLE t (k int, a int); INSERT INTO t SELECT x, 0 FROM generate_series(1, 1000) AS g(x)',
@@ -270,17 +270,17 @@ onWorkers('L29: a view refreshed once holds nothing of sixty thousand updates th
     };
     const before = await since();
     const records: number[] = [];
-    for (let i = 0; i < 60; i++) {
+    for (let i = 0; i < 100; i++) {
       await t.exec('UPDATE t SET a = a + 1');
       if (i % 10 === 9) await t.advance(3000);
-      if (i % 30 !== 29) continue;
+      if (i % 50 !== 49) continue;
       await t.advance(12_000);
       records.push(await recordsOf(t, t.id('i')));
     }
     assert.ok((await since()) - before > 20_000, 'the read frontiers of its input move on');
     assert.ok(
       records[0]! < 40_000 && records[1]! <= records[0]! * 1.1,
-      `of 120,000 changes of rows there are ${records.join(', then ')}`,
+      `of 200,000 changes of rows there are ${records.join(', then ')}`,
     );
     assert.deepEqual(await t.query('SELECT s::text FROM once'), [{ s: '0' }]);
   }),

@@ -155,6 +155,9 @@ test('L10: kill -9 of the environment, and the replica goes on: contents, and ev
   assert.deepEqual(w.server.faults, []);
 });
 
+/** Events of ten indexes and ten views on one worker. */
+const WHOLE = 10 * 3 + 10 * 4;
+
 test('L12: kill -9 of the replica, and nothing of its previous life is shown; the next one is complete', async (t) => {
   const w = await World.open(t);
   let replica = w.replica({ workers: 1 });
@@ -163,12 +166,12 @@ test('L12: kill -9 of the replica, and nothing of its previous life is shown; th
   await w.rows('SET cluster = c');
   await w.rows('CREATE TABLE t (a int)');
   await w.rows('INSERT INTO t SELECT generate_series(1, 100)');
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < 10; i++) {
     await w.rows(`CREATE INDEX i${i} ON t (a)`);
     await w.rows(`CREATE MATERIALIZED VIEW v${i} AS SELECT count(*) + ${i} AS n FROM t`);
   }
-  await w.until(LIVES, (rows) => rows.length === 5 * 3 + 5 * 4);
-  for (let round = 0; round < 2; round++) {
+  await w.until(LIVES, (rows) => rows.length === WHOLE);
+  for (let round = 0; round < 3; round++) {
     const before = new Set((await w.rows(LIVES)).map(String));
     await replica.kill();
     replica = w.replica({ workers: 1, port });
@@ -185,7 +188,7 @@ test('L12: kill -9 of the replica, and nothing of its previous life is shown; th
           rows.filter((r) => before.has(String(r))),
           [],
         );
-      whole = rows.length === 35 && !before.has(String(rows[0]));
+      whole = rows.length === WHOLE && !before.has(String(rows[0]));
     }
     for (const [event, reason] of await w.rows(
       "SELECT DISTINCT event, reason FROM mz_introspection.mz_compute_lifecycle_events_per_worker WHERE event = 'installed'",
