@@ -84,6 +84,21 @@ onWorkers('L14: what the leader creates meanwhile counts', async (workers) => {
   await candidate.close();
 });
 
+test('a promotion that is asked for while the candidate follows a late tick waits for that, and is not refused', async () => {
+  const { leader, candidate } = await pair();
+  await candidate.caughtUp();
+  const go = candidate.stallWorker(0);
+  await candidate.advance(3000);
+  assert.deepEqual([...new Set(candidate.status.missing.map((m) => m.reason))], ['lagging']);
+  await assert.rejects(candidate.promote(), /not caught up/);
+  go();
+  assert.equal(candidate.status.caughtUp, false, 'nothing has followed yet');
+  await candidate.promote();
+  assert.equal(candidate.status.role, 'leader');
+  await leader.close();
+  await candidate.close();
+});
+
 test('the catalog is followed: objects come, change their name, and go', async () => {
   const { leader, candidate } = await pair();
   await leader.exec(`CREATE TABLE u (x int, y text); INSERT INTO u VALUES (1, 'one'); CREATE VIEW v AS SELECT x FROM u;

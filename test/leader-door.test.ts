@@ -57,6 +57,15 @@ async function caughtUp(s: RunningServer): Promise<void> {
   }
 }
 
+/** Between the question and the promotion the leader may have moved on by more than counts as caught up. */
+async function promoted(s: RunningServer, init: RequestInit = {}): ReturnType<typeof post> {
+  for (;;) {
+    await caughtUp(s);
+    const given = await post(s, init);
+    if ((given.body['error'] as { code?: string } | undefined)?.code !== '55000') return given;
+  }
+}
+
 test('status, a refused promotion, a promotion; clients and cursors before, between and after', async (t) => {
   const dataDir = await temporaryDirectory(t);
   const told = Promise.withResolvers<Error>();
@@ -82,13 +91,13 @@ test('status, a refused promotion, a promotion; clients and cursors before, betw
   await reader.query('BEGIN');
   await reader.query('DECLARE c CURSOR FOR SUBSCRIBE (SELECT a FROM t)');
   const fetched = async (): Promise<unknown> =>
-    (await rowsOf(reader, "FETCH 1 c WITH (timeout = '30s')")).map((r) => r[2]);
+    (await rowsOf(reader, "FETCH 1 c WITH (timeout = '120s')")).map((r) => r[2]);
   assert.deepEqual(await fetched(), [1]);
 
   assert.equal((await post(candidate, { body: '{"force": "yes"}' })).status, 400);
   assert.equal((await post(candidate, { headers: { origin: 'http://elsewhere.example' } })).status, 403);
-  const promoted = await post(candidate);
-  assert.deepEqual([promoted.status, promoted.body['role']], [200, 'leader']);
+  const { status: accepted, body } = await promoted(candidate);
+  assert.deepEqual([accepted, body['role']], [200, 'leader']);
   await after.query('INSERT INTO t VALUES (2)');
   assert.deepEqual(await rowsOf(after, 'SELECT b FROM mv ORDER BY b'), [[2], [3]]);
   assert.deepEqual(await fetched(), [2], 'a SUBSCRIBE that began before goes on');
@@ -109,7 +118,7 @@ test('a promotion takes the token where one is set, and always does off loopback
   assert.equal((await post(offLoopback)).status, 401);
   await offLoopback.close();
   const asked = { headers: { authorization: 'Bearer open sesame' } };
-  assert.equal((await post(candidate, asked)).status, 200);
+  assert.equal((await promoted(candidate, asked)).status, 200);
 });
 
 test('the library stands by, tells its status, and is promoted', async (t) => {
@@ -120,7 +129,7 @@ test('the library stands by, tells its status, and is promoted', async (t) => {
   await leader.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1)');
   const db = await open({ dataDir, workers: 'inline', readOnly: true });
   atEnd(t, () => db.close());
-  await db.ready({ timeoutMs: 30_000 });
+  await db.ready({ timeoutMs: 120_000 });
   assert.equal(db.leaderStatus().role, 'read_only');
   await assert.rejects(db.exec('INSERT INTO t VALUES (2)'), /read-only generation/);
   await db.promote({ force: true });

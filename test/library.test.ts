@@ -97,9 +97,9 @@ test('ready resolves when all is hydrated, and does not wait for a cluster witho
   withDatabase(async (db) => {
     await db.ready();
     await db.exec('CREATE TABLE t (a int); CREATE MATERIALIZED VIEW fine AS SELECT a FROM t');
-    await db.ready({ timeoutMs: 10_000 });
+    await db.ready({ timeoutMs: 120_000 });
     await db.exec('CREATE CLUSTER empty REPLICAS (); CREATE INDEX late IN CLUSTER empty ON t (a)');
-    await db.ready({ cluster: 'empty', timeoutMs: 10_000 });
+    await db.ready({ cluster: 'empty', timeoutMs: 120_000 });
     await assert.rejects(db.ready({ cluster: 'nope' }), (e: SqlError) => e.sqlstate === '42704');
   }));
 

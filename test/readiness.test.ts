@@ -1,7 +1,8 @@
 /** Readiness that is not fooled by an instant, in the simulator. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { awaitReadiness, readiness } from '../packages/tidemark/src/adapter/readiness.ts';
+import { awaitReadiness, probeReadiness, readiness } from '../packages/tidemark/src/adapter/readiness.ts';
+import { statusReport } from '../packages/tidemark/src/adapter/status.ts';
 import { blockers, micros, missing, replicas, short, watched } from './support/hydration-queries.ts';
 import { onWorkers } from './support/on-workers.ts';
 
@@ -121,6 +122,21 @@ test('max_lag: an object whose worker stands still falls behind, and readiness s
     assert.deepEqual(await blockers(t), [], 'hydrated once is hydrated');
     release();
     assert.equal((await t.settle(awaitReadiness(t.env, {}))).ready, true);
+  }));
+
+test('who asks while all follow a late tick gets the answer of the moment after it, by readyz and by status', () =>
+  watched({ workers: 2 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); CREATE INDEX i ON t (a)');
+    await t.advance(1000);
+    const release = t.stallWorker(1);
+    await t.advance(3000);
+    const late = await t.settle(statusReport(t.env));
+    assert.equal(late.ready, false);
+    assert.partialDeepStrictEqual(late.missing, [{ name: 'i', reason: 'lagging' }]);
+    const answers = [statusReport(t.env), probeReadiness(t.env, {})];
+    release();
+    assert.equal(readiness(t.env).ready, false, 'nothing has followed yet');
+    for (const { ready } of await t.settle(Promise.all(answers))) assert.equal(ready, true);
   }));
 
 test('a replica that cannot be connected again: away since it was lost, for the latest reason', () =>

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { open } from '../packages/tidemark/src/index.ts';
+import { until } from './support/until.ts';
 
 const README = readFileSync(fileURLToPath(new URL('../README.md', import.meta.url)), 'utf8');
 const LIBRARY = new URL('../packages/tidemark/src/index.ts', import.meta.url).href;
@@ -32,13 +33,11 @@ test('the SQL of the README gives what it says', async () => {
     assert.match(String(r1['since']), /^\d{4}-/);
     assert.match(String(r1['slowest']), /^(totals|orders_by_customer)$/);
     for (const part of ['queue_ms', 'compute_ms']) assert.match(String(r1[part]), /^\d+\.\d{3}$/, part);
-    let told = await db.query(story);
     // The log shows what happened up to an interval ago.
-    const isWritten = (): boolean => told.rows.some((r) => r['writing'] !== null);
-    for (let tries = 0; tries < 60 && !(told.rows.length === 2 && isWritten()); tries++) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      told = await db.query(story);
-    }
+    const told = await until(
+      () => db.query(story),
+      (r) => r.rows.length === 2 && r.rows.some((row) => row['writing'] !== null),
+    );
     assert.deepEqual(new Set(told.rows.map((r) => r['name'])), new Set(['totals', 'orders_by_customer']));
     for (const r of told.rows) {
       assert.equal(r['workers'], 1n);

@@ -10,6 +10,7 @@ import type { StatusReport } from '../packages/tidemark/src/adapter/status.ts';
 import { silentLogger } from '../packages/tidemark/src/base/clock.ts';
 import type { Readiness } from '../packages/tidemark/src/http/app.ts';
 import { startServer } from '../packages/tidemark/src/server/server.ts';
+import { until } from './support/until.ts';
 
 const local = { host: '127.0.0.1', port: 0 };
 const server = await startServer({
@@ -62,9 +63,7 @@ const pause = (limit: number | null): Promise<unknown> =>
 const BLOCKERS = `SELECT o.name, b.stage, b.reason, b.details FROM mz_internal.mz_hydration_blockers b
   JOIN mz_catalog.mz_objects o ON o.id = b.object_id ORDER BY o.id`;
 
-test('what waits is told alike in SQL, by readyz and by tidemark status; then all is done', {
-  timeout: 120_000,
-}, async () => {
+test('what waits is told alike in SQL, by readyz and by tidemark status; then all is done', async () => {
   await client.query('CREATE TABLE orders (id int, customer int, amount int)');
   await client.query('INSERT INTO orders VALUES (1, 7, 100), (2, 7, 50)');
   await pause(0);
@@ -98,21 +97,19 @@ test('what waits is told alike in SQL, by readyz and by tidemark status; then al
   await pause(null);
   while ((await get('/api/readyz')).status !== 200);
   while ((await client.query(BLOCKERS)).rows.length > 0);
-  const done = await tidemark(
-    '--host',
-    '127.0.0.1',
-    '--port',
-    String(server.http.port),
-    '--cluster',
-    'quickstart',
-    '--watch',
+  const port = String(server.http.port);
+  const args = ['--host', '127.0.0.1', '--port', port, '--cluster', 'quickstart', '--watch'];
+  // Ready is also to follow within a moment: a loaded machine does not always. No terminal: it prints once.
+  const done = await until(
+    () => tidemark(...args),
+    ({ code }) => code === 0,
   );
-  assert.equal(done.code, 0, 'no terminal: printed once');
   assert.match(done.out, /hydrated since \d\d:\d\d:\d\d\.\d{3} · 1 of 1 objects · slowest totals/);
   assert.match(done.out, / {2}totals +written +done +/);
-  const json = await tidemark('--url', url, '--json');
-  const report = JSON.parse(json.out) as StatusReport;
-  assert.equal(report.ready, true);
+  const report = await until(
+    async () => JSON.parse((await tidemark('--url', url, '--json')).out) as StatusReport,
+    ({ ready }) => ready,
+  );
   const [totals] = report.clusters[0]!.replicas[0]!.objects;
   assert.partialDeepStrictEqual(totals!, {
     name: 'totals',
@@ -144,7 +141,10 @@ test('readyz takes its bounds', async () => {
   assert.equal((await get('/api/readyz?stable_for=10s&max_lag=1m')).status, 200);
   assert.equal((await get('/api/readyz?cluster=nowhere')).status, 404);
   await client.query('CREATE CLUSTER idle REPLICAS ()');
-  const { status, body } = await get<Readiness>('/api/readyz');
-  assert.deepEqual([status, body.clustersWithoutReplica], [200, ['idle']]);
+  const { body } = await until(
+    () => get<Readiness>('/api/readyz'),
+    ({ status }) => status === 200,
+  );
+  assert.deepEqual(body.clustersWithoutReplica, ['idle']);
   await client.query('DROP CLUSTER idle');
 });

@@ -20,7 +20,7 @@ import type { Timestamp } from '../time/timestamp.ts';
 import { DURABLE_BUILTIN_TABLES } from './builtin-tables.ts';
 import type { Environment } from './environment.ts';
 import type { Role } from './leadership.ts';
-import { type Missing, readiness } from './readiness.ts';
+import { type Missing, onceFollowed, readiness } from './readiness.ts';
 import { sweepShards } from './recreate.ts';
 import { loadSource } from './sources.ts';
 
@@ -106,17 +106,25 @@ class NotCaughtUpError extends SqlError {
 const running = new WeakMap<Environment, Promise<void>>();
 
 /** Resolves once writes are accepted here. A leader is told nothing new; calls that come together share one promotion. */
-export function promote(env: Environment, options: { readonly force?: boolean } = {}): Promise<void> {
-  const { leadership } = env;
-  if (leadership.role === 'leader') return Promise.resolve();
-  const under = running.get(env);
-  if (under !== undefined) return under;
-  const status = leaderStatus(env);
-  if (!status.caughtUp && options.force !== true) return Promise.reject(new NotCaughtUpError(status.missing));
-  const run = carryOut(env).finally(() => running.delete(env));
-  running.set(env, run);
-  return run;
+export async function promote(env: Environment, options: { readonly force?: boolean } = {}): Promise<void> {
+  if (options.force !== true && !running.has(env)) {
+    const status = await onceFollowed(env, () => leaderStatus(env), isCaughtUpOrLate);
+    if (!status.caughtUp) throw new NotCaughtUpError(status.missing);
+  }
+  if (env.leadership.role === 'leader') return;
+  let run = running.get(env);
+  if (run === undefined) {
+    run = carryOut(env).finally(() => running.delete(env));
+    running.set(env, run);
+  }
+  await run;
 }
+
+/** What lags may be one tick of the leader behind, as everything is right after it: asked in that instant it is not refused. */
+const isCaughtUpOrLate = ({ caughtUp, missing }: LeaderStatus): boolean =>
+  caughtUp || missing.some((m) => !PASSING.has(m.reason));
+
+const PASSING: ReadonlySet<NotCaughtUp['reason']> = new Set(['lagging', 'catalog_behind', 'no_replica']);
 
 async function carryOut(env: Environment): Promise<void> {
   const { leadership, options } = env;

@@ -181,10 +181,38 @@ export async function awaitReadiness(env: Environment, options: WaitOptions): Pr
 }
 
 /** As a probe wants it: at this moment, and what only follows a tick of the tables has the time to. */
-export async function probeReadiness(env: Environment, options: ReadinessOptions): Promise<Readiness> {
-  const now = readiness(env, options);
-  if (now.ready || now.missing.some((m) => m.reason !== 'lagging')) return now;
-  return awaitReadiness(env, { ...options, timeoutMs: FOLLOW_MS });
+export function probeReadiness(env: Environment, options: ReadinessOptions): Promise<Readiness> {
+  const isOver = (r: Readiness): boolean => r.missing.every((m) => m.reason !== 'lagging');
+  return onceFollowed(env, () => readiness(env, options), isOver);
+}
+
+/** Asks again as frontiers move, until it is over or what follows a tick of the tables has had the time to. */
+export async function onceFollowed<T>(
+  env: Environment,
+  ask: () => T,
+  isOver: (answer: T) => boolean,
+): Promise<T> {
+  const first = ask();
+  if (isOver(first)) return first;
+  let isLate = false;
+  let wake: () => void = () => undefined;
+  const stop = env.hydration.onProgress(() => wake());
+  const cancel = env.options.timers.after(FOLLOW_MS, () => {
+    isLate = true;
+    wake();
+  });
+  try {
+    for (;;) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      const answer = ask();
+      if (isLate || isOver(answer)) return answer;
+    }
+  } finally {
+    stop();
+    cancel();
+  }
 }
 
 /** One line for people. */

@@ -9,7 +9,7 @@ import type { Instant } from './hydration/facts.ts';
 import type { ClusterState, ReplicaState } from './hydration/hydration.ts';
 import { intervalsOf } from './hydration/intervals.ts';
 import type { Blocker, Judged } from './hydration/verdicts.ts';
-import { readiness } from './readiness.ts';
+import { probeReadiness } from './readiness.ts';
 
 /** Durations in milliseconds: null where that part has not begun or there is none, and up to now where it goes on. */
 export interface ObjectStatus {
@@ -68,8 +68,11 @@ export interface StatusReport {
   readonly clusters: readonly ClusterStatus[];
 }
 
-export function statusReport(env: Environment, options: { readonly cluster?: string } = {}): StatusReport {
-  const { ready, missing } = readiness(env, options);
+export async function statusReport(
+  env: Environment,
+  options: { readonly cluster?: string } = {},
+): Promise<StatusReport> {
+  const { ready, missing } = await probeReadiness(env, options);
   env.hydration.refreshQueue();
   const clusters: ClusterStatus[] = [];
   for (const c of env.hydration.clusters.values()) {

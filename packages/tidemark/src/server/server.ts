@@ -79,7 +79,7 @@ export async function startServer(o: ServerOptions): Promise<RunningServer> {
     const leader = leaderDeps(opened.env, { token: o.token, open: LOOPBACK.test(o.http.host) });
     const app = createHttpApp({
       readiness: (query) => httpReadiness(opened, query),
-      status: async (query) => statusReport(opened.env, query),
+      status: (query) => statusReport(opened.env, query),
       leader,
       logger,
     });
