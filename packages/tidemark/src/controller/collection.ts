@@ -15,7 +15,7 @@ export interface Collection {
   readonly transient: boolean;
   readonly asOf: number;
   /** The only replica that has it; undefined: all do. */
-  readonly replicaId: ReplicaId | undefined;
+  replicaId: ReplicaId | undefined;
   /** Indexes that it reads through their traces. */
   readonly indexImports: readonly GlobalId[];
   /** Holds of readers: importers, peeks. */

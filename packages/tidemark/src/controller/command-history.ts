@@ -83,6 +83,11 @@ export class CommandHistory {
     }
   }
 
+  /** A dataflow that one replica has, and was not told of, is another one's. */
+  move(id: GlobalId, replicaId: ReplicaId): void {
+    this.#targets.set(this.#byExport.get(id)!, replicaId);
+  }
+
   #compact(id: GlobalId, frontier: Frontier): void {
     if (frontier !== EMPTY) {
       this.#compaction.set(id, frontier);

@@ -76,6 +76,7 @@ export class ComputeInstance {
       collections: this.#collections,
       replicas: this.#replicas,
       members: this.#members,
+      history: this.#history,
       uuid: options.uuid,
       create: (dataflow, replicaId) => this.createDataflow(dataflow, replicaId),
       drop: (id) => this.drop([id]),
@@ -202,6 +203,7 @@ export class ComputeInstance {
       this.#feed.disconnected(id, reason);
       this.#o.onReplicaLost(id, reason);
     };
+    this.#reads.copies.joining(id);
     for (const command of this.#history.replay(id, introspection)) replica.send(command);
     this.#reads.joined();
   }

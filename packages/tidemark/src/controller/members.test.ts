@@ -86,3 +86,27 @@ test('who waits for a replica can be canceled, and hears that what it reads fail
   await assert.rejects(dropped, /dropped meanwhile/);
   assert.equal(instance.live.peeks, 0);
 });
+
+test('a COPY that may be written anywhere is the first replica’s that comes, and outlives those that never did', async () => {
+  const { instance, shards } = lost();
+  const held = shards.held('t1');
+  const rows = instance.copyTo(copy(['t1']), undefined);
+  await instance.removeReplica(R1);
+  const r3 = new FakeReplica(1);
+  instance.addReplica('r3' as ReplicaId, r3);
+  assert.deepEqual(
+    r3.said().filter((s) => s.includes('t9')),
+    ['create t9 as of 10', 'schedule t9'],
+  );
+  const r2 = new FakeReplica(1);
+  instance.addReplica(R2, r2);
+  await instance.removeReplica(R2);
+  assert.deepEqual(
+    r2.said().filter((s) => s.includes('t9')),
+    [],
+    'one replica writes it',
+  );
+  r3.onResponse({ kind: 'copyToResponse', worker: 0, id: gid('t9'), result: { kind: 'rows', rows: 3 } });
+  assert.equal(await rows, 3);
+  assert.deepEqual([r3.said().includes('drop t9'), shards.held('t1')], [true, held]);
+});

@@ -10,7 +10,6 @@ import type { GlobalId, ReplicaId } from '../base/ids.ts';
 import type { PeekCommand, PeekResponse } from '../compute/protocol.ts';
 import type { Batch } from '../repr/batch.ts';
 import type { Hold } from '../time/hold-set.ts';
-import type { Collection } from './collection.ts';
 import { Copies, type CopiesOptions } from './copies.ts';
 import { maintains } from './failures.ts';
 import { mayCome, refuseForEver } from './members.ts';
@@ -24,7 +23,6 @@ export interface PeekOptions extends Omit<PeekCommand, 'kind' | 'uuid'> {
 }
 
 export interface ReadsOptions extends CopiesOptions {
-  readonly collections: ReadonlyMap<GlobalId, Collection>;
   readonly uuid: () => string;
   /** Keeps the target readable. */
   readonly hold: (command: PeekCommand) => Hold;
