@@ -46,6 +46,7 @@ import { Hydration } from './hydration/hydration.ts';
 import { type CatalogFollower, Leadership } from './leadership.ts';
 import { builtinUpdates, commitAll, type LiveChange, LiveRows } from './live-rows.ts';
 import { PlanCache } from './plan-cache.ts';
+import { Turns } from './turns.ts';
 import { Unified } from './unified.ts';
 
 export interface EnvironmentOptions {
@@ -292,11 +293,8 @@ export class Environment {
   /** One statement at a time changes the catalog; a failed one hands on to the next. */
   readonly exclusively: InTurn = inTurn();
 
-  /**
-   * One statement at a time reads before it writes: two updates of a row would otherwise both start from the same old one. Not the
-   * lock of the catalog, for what is read may take its time.
-   */
-  readonly updating: InTurn = inTurn();
+  /** Of statements that read before they write. Not the lock of the catalog, for what is read may take its time. */
+  readonly updating: Turns = new Turns(this.catalog);
 
   /** Makes a change durable, then true. `durable: false`: of what is derived at each start. */
   async transact(

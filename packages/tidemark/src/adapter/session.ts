@@ -319,8 +319,8 @@ export class Session {
         },
       );
     // Nobody else may change what was read between the read and the commit.
-    return this.#env.updating(async () => {
-      const again = planStatement(statement, this.#context(params)) as typeof plan;
+    const replan = () => planStatement(statement, this.#context(params)) as typeof plan;
+    return this.#env.updating.run({ plan, replan, signal }, async (again) => {
       const result = await run(again);
       signal.throwIfAborted();
       this.#buffer(t, plan.kind, result);

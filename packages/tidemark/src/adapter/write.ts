@@ -1,7 +1,4 @@
-/**
- * INSERT, UPDATE, DELETE as updates of a table: minus old rows, plus new ones. What reads before it writes is done by one
- * statement at a time: two updates of a row would otherwise both start from the same old one.
- */
+/** INSERT, UPDATE, DELETE as updates of a table: minus old rows, plus new ones. */
 import { SqlError } from '../base/error.ts';
 import type { GlobalId } from '../base/ids.ts';
 import type { RelationItem } from '../catalog/catalog-reader.ts';

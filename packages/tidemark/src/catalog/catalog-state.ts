@@ -176,6 +176,13 @@ export class CatalogState implements CatalogReader {
     return out;
   }
 
+  /** The objects, and what they read at whatever distance. */
+  behind(ids: Iterable<GlobalId>): ReadonlySet<GlobalId> {
+    const seen = new Set(ids);
+    for (const id of seen) for (const d of this.item(id)?.dependsOn ?? []) seen.add(d);
+    return seen;
+  }
+
   /** What a replica of the cluster must be told about its log relations. */
   logging(clusterId: ClusterId): LoggingConfig {
     const c = this.get('cluster', clusterId);

@@ -44,7 +44,7 @@ export async function createMaterializedView(
   refuseMoments(plan.plan.contextual, 'a materialized view');
   refuseCatalogReads(env, plan.plan.reads);
   const replaced = plan.replaces === undefined ? undefined : replaceable(env, plan.replaces, plan.desc);
-  if (replaced !== undefined && readsThrough(env, plan.plan.dependsOn, replaced.id))
+  if (replaced !== undefined && env.catalog.behind(plan.plan.dependsOn).has(replaced.id))
     throw new SqlError('invalid_object_definition', `a replacement of "${replaced.name}" cannot read it`);
   if (!isNew(env, plan, notify)) return;
   const unscheduled = newItem(env, plan, { sharded: replaced === undefined, clusterId: plan.cluster });
@@ -98,13 +98,6 @@ function refuseCatalogReads(env: Environment, reads: readonly GlobalId[]): void 
 }
 
 // ---- Replacement
-
-/** Whether objects read another one, at whatever distance. */
-function readsThrough(env: Environment, ids: readonly GlobalId[], target: GlobalId): boolean {
-  const seen = new Set<GlobalId>(ids);
-  for (const id of seen) for (const d of env.catalog.item(id)?.dependsOn ?? []) seen.add(d);
-  return seen.has(target);
-}
 
 /** The last time at which a view's contents are durable; where they begin, before anything is. */
 function lastKnown(env: Environment, id: GlobalId): Timestamp {
