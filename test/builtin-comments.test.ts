@@ -27,3 +27,39 @@ test('builtin relations and their columns have comments, as those that users mak
   assert.equal(mine!['comment'], 'mine');
   await t.close();
 });
+
+test('what is said about a cluster, a replica and an object of the same id stays with each', async () => {
+  const t = await openTest({ workers: 1 });
+  const shown = async (what: string) =>
+    (await t.query(`SHOW ${what}`)).map((r) => `${r['name']}: ${r['comment']}`);
+  // System clusters have the ids of builtin relations.
+  assert.deepEqual(await shown('CLUSTERS'), ['mz_catalog_server: ', 'quickstart: ']);
+  await t.exec(`CREATE CLUSTER c REPLICAS (a (SIZE '1')); CREATE TABLE t (x int);
+    COMMENT ON TABLE t IS 'a table'; COMMENT ON CLUSTER quickstart IS 'a cluster'`);
+  const comments = await t.query(
+    "SELECT object_type, comment FROM mz_internal.mz_comments WHERE id = 'u1' ORDER BY 1",
+  );
+  assert.deepEqual(
+    comments.map((c) => [c['object_type'], c['comment']]),
+    [
+      ['cluster', 'a cluster'],
+      ['table', 'a table'],
+    ],
+  );
+  assert.deepEqual(await shown('TABLES'), ['t: a table']);
+  assert.deepEqual(await shown('CLUSTERS'), ['c: ', 'mz_catalog_server: ', 'quickstart: a cluster']);
+  assert.deepEqual(await t.query('SHOW SCHEMAS').then((rows) => rows.filter((r) => r['comment'] !== '')), []);
+  assert.deepEqual(await t.query(`SELECT obj_description('t'::regclass::oid) AS d`), [{ d: 'a table' }]);
+  const described = "SELECT description AS d FROM pg_description WHERE objoid = 't'::regclass::oid";
+  assert.deepEqual(await t.query(described), [{ d: 'a table' }]);
+  await t.exec(
+    `COMMENT ON CLUSTER REPLICA c.a IS 'a replica'; COMMENT ON CLUSTER c IS 'another'; DROP TABLE t`,
+  );
+  assert.deepEqual(await shown('CLUSTERS'), ['c: another', 'mz_catalog_server: ', 'quickstart: a cluster']);
+  const replicas = `SELECT r.name, k.comment FROM mz_internal.mz_comments k JOIN mz_cluster_replicas r ON r.id = k.id
+    WHERE k.object_type = 'cluster replica'`;
+  assert.deepEqual(await t.query(replicas), [{ name: 'a', comment: 'a replica' }]);
+  await t.exec('COMMENT ON CLUSTER quickstart IS NULL; DROP CLUSTER c');
+  assert.deepEqual(await t.query("SELECT id FROM mz_internal.mz_comments WHERE id LIKE 'u%'"), []);
+  await t.close();
+});

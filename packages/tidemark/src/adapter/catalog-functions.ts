@@ -11,6 +11,7 @@ import { BUILTIN_TABLES } from '../catalog/builtins/tables.ts';
 import type { CatalogItem, NameContext } from '../catalog/catalog-reader.ts';
 import { isRelation } from '../catalog/catalog-reader.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
+import { type CommentEntity, commentedKind } from '../catalog/entities.ts';
 import { rewrite as rewriteScalar } from '../expr/expr-tree.ts';
 import { functionById } from '../expr/registry.ts';
 import type { ScalarExpr } from '../expr/scalar.ts';
@@ -63,9 +64,12 @@ function displayName(f: CatalogFacts, item: CatalogItem): string {
   return isVisible(f, item) ? quote(item.name.item) : `${quote(item.name.schema)}.${quote(item.name.item)}`;
 }
 
+const commented = ({ catalog }: CatalogFacts, c: CommentEntity): CatalogItem | undefined =>
+  commentedKind(c) === 'item' ? catalog.item(c.objectId as CatalogItem['id']) : undefined;
+
 function* comments(f: CatalogFacts): Iterable<readonly [string, string]> {
   for (const c of f.catalog.all('comment')) {
-    const item = f.catalog.item(c.objectId as CatalogItem['id']);
+    const item = commented(f, c);
     if (item !== undefined && c.column === null) yield [String(item.oid), c.comment];
   }
   for (const d of builtinDocs()) if (d.doc !== '') yield [String(d.oid), d.doc];
@@ -73,7 +77,7 @@ function* comments(f: CatalogFacts): Iterable<readonly [string, string]> {
 
 function* columnComments(f: CatalogFacts): Iterable<readonly [string, string]> {
   for (const c of f.catalog.all('comment')) {
-    const item = f.catalog.item(c.objectId as CatalogItem['id']);
+    const item = commented(f, c);
     if (item !== undefined && c.column !== null) yield [`${item.oid}.${c.column}`, c.comment];
   }
   for (const d of builtinDocs())

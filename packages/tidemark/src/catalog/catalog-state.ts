@@ -10,6 +10,8 @@ import { builtinItems } from './builtins/builtins.ts';
 import { SYSTEM_SCHEMAS } from './builtins/declare.ts';
 import type { CatalogItem, CatalogReader, ClusterEntry, IndexItem, NameContext } from './catalog-reader.ts';
 import {
+  type CommentEntity,
+  commentedKind,
   type DatabaseEntity,
   type Entity,
   entityKey,
@@ -192,6 +194,12 @@ export class CatalogState implements CatalogReader {
       debugging: c.introspectionDebugging,
       indexes: LOG_NAMES.map((log) => ({ log, id: logIndexOf(c, log) })),
     };
+  }
+
+  /** What is said about any of these. */
+  commentsOn(things: readonly Pick<Entity, 'kind' | 'id'>[]): readonly CommentEntity[] {
+    const about = new Set(things.map(({ kind, id }) => `${kind} ${id}`));
+    return [...this.all('comment')].filter((c) => about.has(`${commentedKind(c)} ${c.objectId}`));
   }
 
   /** What ALTER SYSTEM has set; undefined: nothing, the default holds. */

@@ -83,6 +83,14 @@ export interface CommentEntity {
   readonly comment: string;
 }
 
+/** What kind of thing it is about. Ids are unique within a kind alone: `u1` is an object, a cluster, and a replica. */
+export function commentedKind({
+  objectType,
+}: Pick<CommentEntity, 'objectType'>): 'item' | 'cluster' | 'replica' {
+  if (objectType === 'cluster') return 'cluster';
+  return objectType === 'cluster replica' ? 'replica' : 'item';
+}
+
 /** A system-wide setting (`ALTER SYSTEM SET`). */
 export interface SettingEntity {
   readonly kind: 'setting';

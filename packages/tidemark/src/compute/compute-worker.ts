@@ -91,7 +91,7 @@ const RETRY_MS = 1000;
 
 export class ComputeWorker {
   /** What this worker counts, and what metric sinks keep here. */
-  readonly metrics: MetricsRegistry;
+  readonly metrics: MetricsRegistry = new MetricsRegistry();
   readonly #counted: WorkerMetrics;
   /** What its arrangements occupy, by dataflow. */
   readonly bytes: ArrangementBytes = new ArrangementBytes();
@@ -124,7 +124,6 @@ export class ComputeWorker {
   constructor(options: ComputeWorkerOptions) {
     this.#o = options;
     this.#clock = new EventClock(options.clock);
-    this.metrics = new MetricsRegistry({ worker: `${options.index}` });
     this.#counted = new WorkerMetrics(this.metrics, {
       arrangementBytes: () => this.bytes.total,
       arrangementPeakBytes: () => this.bytes.peakTotal,

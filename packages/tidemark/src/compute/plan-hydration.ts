@@ -32,10 +32,10 @@ export class PlanHydration {
 
   look(exports: () => Iterable<ExportLog>): void {
     if (this.#waiting.length === 0) return;
-    const still = this.#waiting.filter((n) => n.outputs.some((o) => o.frontier <= this.#asOf));
-    if (still.length === this.#waiting.length) return;
-    for (const n of this.#waiting)
-      if (!still.includes(n)) for (const e of exports()) e.operatorHydrated(n.lirId, true);
-    this.#waiting = still;
+    this.#waiting = this.#waiting.filter((n) => {
+      if (n.outputs.some((o) => o.frontier <= this.#asOf)) return true;
+      for (const e of exports()) e.operatorHydrated(n.lirId, true);
+      return false;
+    });
   }
 }

@@ -1,7 +1,6 @@
 /**
  * The metrics of one worker: counters, gauges and histograms that the engine keeps, and samples that others keep (a metric sink's rows).
- * Reading makes the samples; counting is a field of an object. Names and labels follow Prometheus; `worker` tells workers of one
- * process apart.
+ * Reading makes the samples; counting is a field of an object. Names and labels follow Prometheus.
  */
 import { assert } from '../base/assert.ts';
 
@@ -75,12 +74,6 @@ export const sortedLabels = (labels: Readonly<Record<string, string>>): Labels =
 
 export class MetricsRegistry {
   readonly #sources = new Set<SampleSource>();
-  readonly #own: Labels;
-
-  /** `labels` go with every metric that the engine keeps here. */
-  constructor(labels: Readonly<Record<string, string>> = {}) {
-    this.#own = sortedLabels(labels);
-  }
 
   counter(options: MetricOptions): Counter {
     const counter = new Counter();
@@ -119,7 +112,7 @@ export class MetricsRegistry {
 
   #labels({ name, labels = {} }: MetricOptions): Labels {
     assert(isMetricName(name), `${name} is a metric's name`);
-    return sortedLabels({ ...Object.fromEntries(this.#own), ...labels });
+    return sortedLabels(labels);
   }
 
   #keep(options: MetricOptions, type: MetricType, read: () => number): void {

@@ -9,7 +9,7 @@ import { type LogName, logDesc } from './relations.ts';
 
 function setup() {
   const buffer = new LogBuffer();
-  const metrics = new MetricsRegistry({ worker: '1' });
+  const metrics = new MetricsRegistry();
   const usage: ResourceUsage[] = [];
   const log = new ProcessLog({ worker: 1, metrics, usage: () => usage, buffer });
   const said = (): string[] => {
@@ -73,15 +73,33 @@ test('metrics are read as often as they are wanted, and taken back when they are
   assert.deepEqual(said(), []);
 });
 
-test('a worker named by somebody else is told apart from the one that says it', () => {
+test('a worker named by somebody else is told apart from the one that says it, also where they are the same', () => {
   const { log, metrics, said } = setup();
-  metrics.addSource(() => [
-    { name: 'theirs', type: 'gauge', help: 'h', labels: [['worker', '9']], value: 1 },
-    { name: 'plain', type: 'gauge', help: 'h', labels: [], value: 2 },
+  const theirs = (name: string, labels: readonly (readonly [string, string])[]) =>
+    metrics.addSource(() => [{ name, type: 'gauge', help: 'h', labels, value: 1 }]);
+  theirs('a', [['worker', '9']]);
+  theirs('a', [['worker', '1']]);
+  theirs('a', []);
+  theirs('b', [
+    ['exported_worker', '7'],
+    ['worker', '1'],
   ]);
   log.scrape(0, 1000);
   assert.deepEqual(said(), [
-    '+0 theirs gauge {"worker": "1", "exported_worker": "9"} 1 h',
-    '+0 plain gauge {"worker": "1"} 2 h',
+    '+0 a gauge {"worker": "1", "exported_worker": "9"} 1 h',
+    '+0 a gauge {"worker": "1", "exported_worker": "1"} 1 h',
+    '+0 a gauge {"worker": "1"} 1 h',
+    '+0 b gauge {"worker": "1", "exported_worker": "7", "exported_exported_worker": "1"} 1 h',
   ]);
+});
+
+test('a sample that keeps its value and gets another type and text moves', () => {
+  const { log, metrics, said } = setup();
+  let of: { type: 'gauge' | 'counter'; help: string } = { type: 'gauge', help: 'old' };
+  metrics.addSource(() => [{ name: 'a', labels: [], value: 1, ...of }]);
+  log.scrape(0, 1000);
+  said();
+  of = { type: 'counter', help: 'new' };
+  log.scrape(2000, 1000);
+  assert.deepEqual(said(), ['-0 a gauge {"worker": "1"} 1 old', '+0 a counter {"worker": "1"} 1 new']);
 });

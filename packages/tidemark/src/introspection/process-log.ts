@@ -2,8 +2,8 @@
  * What is read now and then and not told by events: the metrics of a worker's registry, and what its process takes of the machine. Each scrape is
  * compared with the one before, and only rows that changed move.
  *
- * Every worker scrapes its own registry; the label `worker` keeps the rows of one process apart. A sample that has that label from
- * elsewhere carries it as `exported_worker`, as Prometheus does.
+ * Every worker scrapes its own registry; the label `worker`, which it adds to every sample, keeps the rows of one process apart. A sample
+ * that has such a label carries it as `exported_worker`, as Prometheus does: always, for which worker keeps a sink's samples is a hash's choice.
  */
 import { canonicalJson, jsonQuote } from '../repr/json.ts';
 import type { Row } from '../repr/types.ts';
@@ -33,26 +33,25 @@ const PROCESS = 0;
 class Snapshot {
   readonly #log: LogName;
   readonly #buffer: LogBuffer;
-  #told = new Map<string, { readonly row: Row; readonly value: number }>();
+  #told: ReadonlyMap<string, Row> = new Map();
 
   constructor(log: LogName, buffer: LogBuffer) {
     this.#log = log;
     this.#buffer = buffer;
   }
 
-  replace(now: ReadonlyMap<string, { readonly row: Row; readonly value: number }>): void {
+  /** Any column may have moved: a sample keeps its value and gets another help text. */
+  replace(now: ReadonlyMap<string, Row>): void {
     for (const [key, old] of this.#told)
-      if (!Object.is(now.get(key)?.value, old.value)) this.#buffer.row(this.#log, old.row, -1);
-    const told = new Map<string, { readonly row: Row; readonly value: number }>();
-    for (const [key, next] of now) {
-      const old = this.#told.get(key);
-      const same = old !== undefined && Object.is(old.value, next.value);
-      if (!same) this.#buffer.row(this.#log, next.row, 1);
-      told.set(key, same ? old : next);
-    }
-    this.#told = told;
+      if (!sameRow(now.get(key), old)) this.#buffer.row(this.#log, old, -1);
+    for (const [key, next] of now)
+      if (!sameRow(this.#told.get(key), next)) this.#buffer.row(this.#log, next, 1);
+    this.#told = now;
   }
 }
+
+const sameRow = (a: Row | undefined, b: Row): boolean =>
+  a !== undefined && a.every((v, k) => Object.is(v, b[k]));
 
 export class ProcessLog {
   readonly #o: ProcessLogOptions;
@@ -82,31 +81,31 @@ export class ProcessLog {
     this.#metrics.replace(this.#metricsIntervalMs === 0 ? new Map() : this.#metricRows());
   }
 
-  #usageRows(): Map<string, { row: Row; value: number }> {
-    const rows = new Map<string, { row: Row; value: number }>();
+  #usageRows(): Map<string, Row> {
+    const rows = new Map<string, Row>();
     for (const { source, metric, value } of this.#o.usage())
-      rows.set(`${source} ${metric}`, { row: [PROCESS, source, metric, Math.round(value)], value });
+      rows.set(`${source} ${metric}`, [PROCESS, source, metric, Math.round(value)]);
     return rows;
   }
 
-  #metricRows(): Map<string, { row: Row; value: number }> {
-    const rows = new Map<string, { row: Row; value: number }>();
+  #metricRows(): Map<string, Row> {
+    const rows = new Map<string, Row>();
     for (const s of this.#o.metrics.samples()) {
       const labels = this.#labels(s);
-      rows.set(`${s.name} ${labels}`, {
-        row: [PROCESS, s.name, s.type, labels, s.value, s.help],
-        value: s.value,
-      });
+      rows.set(`${s.name} ${labels}`, [PROCESS, s.name, s.type, labels, s.value, s.help]);
     }
     return rows;
   }
 
   #labels(s: Sample): string {
-    const worker = `${this.#o.worker}`;
-    const labels = new Map<string, string>();
-    for (const [name, value] of s.labels)
-      labels.set(name === 'worker' && value !== worker ? 'exported_worker' : name, value);
-    labels.set('worker', worker);
+    const labels = new Map<string, string>(s.labels);
+    const theirs = labels.get('worker');
+    if (theirs !== undefined) {
+      let name = 'exported_worker';
+      while (labels.has(name)) name = `exported_${name}`;
+      labels.set(name, theirs);
+    }
+    labels.set('worker', `${this.#o.worker}`);
     return canonicalJson(`{${[...labels].map(([k, v]) => `${jsonQuote(k)}: ${jsonQuote(v)}`).join(', ')}}`);
   }
 }

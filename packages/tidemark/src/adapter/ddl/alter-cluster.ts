@@ -46,7 +46,7 @@ export async function alterCluster(env: Environment, plan: Change): Promise<void
   });
   const made = newReplicas(env, id, missing.map(own));
   const put: Entity[] = [cluster, ...made.entities];
-  await env.transact({ remove: [...replacedBy(env, put), ...gone], put });
+  await env.transact({ remove: [...replacedBy(env, put), ...gone, ...env.catalog.commentsOn(gone)], put });
   for (const r of made.replicas) env.clusters.startReplica(id, r);
   for (const r of gone) await env.clusters.stopReplica(r.id);
   await env.clusters.clusterChanged(before, cluster);

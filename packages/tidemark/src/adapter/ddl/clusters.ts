@@ -1,8 +1,15 @@
 /** CREATE CLUSTER and its replicas; CREATE SCHEMA and DATABASE; COMMENT ON. */
+import { assert } from '../../base/assert.ts';
 import { SqlError, unsupported } from '../../base/error.ts';
 import { type ClusterId, idClass, type ReplicaId } from '../../base/ids.ts';
-import type { ClusterEntity, CommentEntity, Entity, ReplicaEntity } from '../../catalog/entities.ts';
-import type { ClusterPlan, Options, Plan, ReplicaPlan } from '../../plan/statement/plan.ts';
+import {
+  type ClusterEntity,
+  type CommentEntity,
+  commentedKind,
+  type Entity,
+  type ReplicaEntity,
+} from '../../catalog/entities.ts';
+import type { ClusterPlan, ObjectRef, Options, Plan, ReplicaPlan } from '../../plan/statement/plan.ts';
 import type { Environment } from '../environment.ts';
 import { type Notify, replacedBy } from './create.ts';
 import {
@@ -267,23 +274,24 @@ export async function bootstrap(env: Environment, database: string, workers: num
 }
 
 export async function comment(env: Environment, plan: Extract<Plan, { kind: 'comment' }>): Promise<void> {
-  const { object, column } = plan;
+  const { object } = plan;
   if (object.id === undefined) throw unsupported(`COMMENT ON ${object.objectType.toUpperCase()}`);
-  const position = column === undefined ? null : column + 1;
-  const id = `${object.id}.${position ?? 0}`;
-  const old = env.catalog.get('comment', id);
+  const { objectType } = object;
+  const objectId = objectType === 'cluster replica' ? replicaNamed(env, object) : object.id;
+  const column = plan.column === undefined ? null : plan.column + 1;
+  const kind = commentedKind({ objectType });
+  const id = `${kind} ${objectId}.${column ?? 0}`;
+  const old = env.catalog.commentsOn([{ kind, id: objectId }]).filter((c) => c.column === column);
   const entity: CommentEntity[] =
     plan.comment === undefined
       ? []
-      : [
-          {
-            kind: 'comment',
-            id,
-            objectId: object.id,
-            objectType: object.objectType,
-            column: position,
-            comment: plan.comment,
-          },
-        ];
-  await env.transact({ remove: old === undefined ? [] : [old], put: entity });
+      : [{ kind: 'comment', id, objectId, objectType, column, comment: plan.comment }];
+  await env.transact({ remove: old, put: entity });
+}
+
+/** The planner found its cluster, and that there is one of that name. */
+function replicaNamed(env: Environment, { id, parts }: ObjectRef): ReplicaId {
+  const replica = env.catalog.replicasOf(id as ClusterId).find((r) => r.name === parts.at(-1));
+  assert(replica !== undefined, `replica ${parts.join('.')} was found by the planner`);
+  return replica.id;
 }

@@ -130,14 +130,13 @@ function dropCluster(env: Environment, id: ClusterId, plan: DropPlan, doomed: Do
 async function carryOut(env: Environment, doomed: Doomed): Promise<void> {
   const items = [...doomed.items.values()];
   const entities = items.map((i) => env.catalog.get('item', i.id)!);
-  const gone = new Set<string>([...doomed.items.keys(), ...doomed.clusters]);
-  const comments = [...env.catalog.all('comment')].filter((c) => gone.has(c.objectId));
   const leave = entities.flatMap((e) => (e.shard === undefined ? [] : [e.shard]));
   const replicaIds = doomed.replicas.map(
     ({ clusterId, name }) => env.catalog.clusterById(clusterId)!.replicas.find((r) => r.name === name)!.id,
   );
   const clusterReplicas = new Map(doomed.clusters.map((id) => [id, env.catalog.clusterById(id)!.replicas]));
-  await env.transact({ remove: [...entities, ...doomed.entities, ...comments], leave });
+  const gone = [...entities, ...doomed.entities];
+  await env.transact({ remove: [...gone, ...env.catalog.commentsOn(gone)], leave });
   for (const item of items) {
     const { clusterId, exportId } = entities.find((e) => e.id === item.id)!;
     if (clusterId !== undefined) env.clusters.instances.get(clusterId)?.drop([exportId ?? item.id]);

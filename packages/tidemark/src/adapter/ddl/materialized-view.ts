@@ -198,9 +198,8 @@ export async function applyReplacement(
     clusterId: replacement.clusterId!,
     exportId: replacement.id,
   };
-  const comments = [...catalog.all('comment')].filter((c) => c.objectId === replacement.id);
   await env.transact({
-    remove: [original, replacement, ...comments],
+    remove: [original, replacement, ...catalog.commentsOn([replacement])],
     put: [entity],
     items: new Map([[original.id, loadItem(catalog, entity)]]),
   });

@@ -223,7 +223,8 @@ export const PG_VIEWS: readonly BuiltinView[] = [
     columns: columns('objoid oid', 'classoid oid', 'objsubid int4', 'description text'),
     sql: `
       SELECT o.oid AS objoid, 1259::oid AS classoid, coalesce(c.object_sub_id, 0) AS objsubid, c.comment AS description
-      FROM mz_internal.mz_comments c JOIN mz_catalog.mz_objects o ON o.id = c.id`,
+      FROM mz_internal.mz_comments c JOIN mz_catalog.mz_objects o ON o.id = c.id
+      WHERE c.object_type NOT IN ('cluster', 'cluster replica')`,
   }),
   view({
     schema: 'pg_catalog',

@@ -274,6 +274,7 @@ export class OrderedMultiset {
   }
 
   addSize(size: StateSize): void {
+    size.records += this.rows.live;
     this.rows.addSize(size);
     addArray(size, this.#nodes, F * this.rows.live);
     addArray(size, this.#zeroListed, this.rows.live);

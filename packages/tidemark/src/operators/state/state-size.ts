@@ -3,7 +3,7 @@ import { assert } from '../../base/assert.ts';
 
 /** Filled by adding: each part of a state adds its share to one object, so that measuring allocates nothing. */
 export interface StateSize {
-  /** Rows or groups that live. */
+  /** Groups that live, and the rows and distinct values that are kept for them. */
   records: number;
   /** Bytes that hold something. */
   used: number;

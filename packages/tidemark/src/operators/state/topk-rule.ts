@@ -174,7 +174,6 @@ export class TopKRule implements StateRule {
   }
 
   addSize(size: StateSize): void {
-    size.records += this.#rows.rows.live;
     this.#groups.addSize(size);
     this.#rows.addSize(size);
     addArray(size, this.#isTouched, this.#groups.live);

@@ -18,14 +18,19 @@ interface Scope {
   readonly on: string | undefined;
 }
 
-const COMMENT = (id: string): string =>
-  `coalesce((SELECT k.comment FROM mz_internal.mz_comments k WHERE k.id = ${id} AND k.object_sub_id IS NULL LIMIT 1), '') AS comment`;
+/** Ids are unique among things of one kind alone, and objects are one kind. */
+const COMMENT = (id: string, type?: 'cluster'): string => {
+  const ofType = type === undefined ? "NOT IN ('cluster', 'cluster replica')" : `= '${type}'`;
+  return `coalesce((SELECT k.comment FROM mz_internal.mz_comments k WHERE k.id = ${id} AND k.object_type ${ofType} AND k.object_sub_id IS NULL LIMIT 1), '') AS comment`;
+};
+/** Nothing can be said about it. */
+const NO_COMMENT = "'' AS comment";
 const IN_SCHEMA = 'JOIN mz_catalog.mz_schemas s ON o.schema_id = s.id';
 const ON_CLUSTER = 'JOIN mz_catalog.mz_clusters c ON o.cluster_id = c.id';
 
 const TEMPLATES: Readonly<Record<ShowObjectsType, ((s: Scope) => string) | undefined>> = {
   clusters: () =>
-    `SELECT c.name, coalesce((SELECT string_agg(r.name || ' (' || r.size || ')', ', ' ORDER BY r.name) FROM mz_catalog.mz_cluster_replicas r WHERE r.cluster_id = c.id), '') AS replicas, ${COMMENT('c.id')} FROM mz_catalog.mz_clusters c`,
+    `SELECT c.name, coalesce((SELECT string_agg(r.name || ' (' || r.size || ')', ', ' ORDER BY r.name) FROM mz_catalog.mz_cluster_replicas r WHERE r.cluster_id = c.id), '') AS replicas, ${COMMENT('c.id', 'cluster')} FROM mz_catalog.mz_clusters c`,
   'cluster replicas': (s) =>
     `SELECT c.name AS cluster, r.name AS replica, r.size FROM mz_catalog.mz_cluster_replicas r JOIN mz_catalog.mz_clusters c ON r.cluster_id = c.id WHERE ${s.cluster}`,
   objects: (s) =>
@@ -42,8 +47,8 @@ const TEMPLATES: Readonly<Record<ShowObjectsType, ((s: Scope) => string) | undef
   sinks: (s) =>
     `SELECT o.name, o.type, c.name AS cluster, ${COMMENT('o.id')} FROM mz_catalog.mz_sinks o ${IN_SCHEMA} ${ON_CLUSTER} WHERE ${s.schema} AND ${s.cluster}`,
   schemas: () =>
-    `SELECT s.name, ${COMMENT('s.id')} FROM mz_catalog.mz_schemas s LEFT JOIN mz_catalog.mz_databases d ON s.database_id = d.id WHERE d.name IS NULL OR d.name = current_database()`,
-  databases: () => `SELECT d.name, ${COMMENT('d.id')} FROM mz_catalog.mz_databases d`,
+    `SELECT s.name, ${NO_COMMENT} FROM mz_catalog.mz_schemas s LEFT JOIN mz_catalog.mz_databases d ON s.database_id = d.id WHERE d.name IS NULL OR d.name = current_database()`,
+  databases: () => `SELECT d.name, ${NO_COMMENT} FROM mz_catalog.mz_databases d`,
   connections: undefined,
   secrets: undefined,
   columns: (s) =>

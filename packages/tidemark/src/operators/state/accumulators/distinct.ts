@@ -104,6 +104,7 @@ class Distinct implements Accumulator {
     this.#inner.clear(gid);
   }
   addSize(size: StateSize): void {
+    size.records += this.#values.live;
     this.#values.addSize(size);
     addArray(size, this.#counts, this.#values.live);
     addArray(size, this.#negatives);
