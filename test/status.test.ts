@@ -134,6 +134,8 @@ test('a refused question and a server that is not there have exit code 2, and sa
   assert.match(gone.err, /no answer from 127\.0\.0\.1:9/);
   const odd = await tidemark('--url', 'postgres://127.0.0.1');
   assert.match(odd.err, /expected http/);
+  assert.deepEqual([odd.code, (await tidemark('--wacth')).code], [2, 2], 'not 1, which would be asked again');
+  assert.equal((await tidemark('--help')).code, 0);
   assert.equal((await get('/api/status?clutser=x')).status, 400);
 });
 

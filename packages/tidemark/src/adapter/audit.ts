@@ -2,7 +2,7 @@
  * `mz_audit_events`: what a transaction of the catalog does to each object, as rows of the same commit, so that neither is there without
  * the other. Ids are made of the generation, the start and a counter: they grow, and nothing is read back to find the next one.
  */
-import type { Clock } from '../base/clock.ts';
+import { type Clock, nowMicros } from '../base/clock.ts';
 import type { GlobalId } from '../base/ids.ts';
 import { AUDIT_TABLE } from '../catalog/builtins/audit-table.ts';
 import { type Entity, entityKey } from '../catalog/entities.ts';
@@ -37,7 +37,7 @@ export class Audit {
   eventsOf(remove: readonly Entity[], put: readonly Entity[], kindOf: KindOf): Batch | null {
     const before = new Set(remove.map(entityKey));
     const after = new Set(put.map(entityKey));
-    const at = BigInt(Math.round(this.#clock.nowMs() * 1000));
+    const at = BigInt(nowMicros(this.#clock));
     const rows = [...remove.filter((e) => !after.has(entityKey(e))), ...put].flatMap((e): Row[] => {
       const type = objectType(e, kindOf);
       if (type === null) return [];

@@ -3,6 +3,7 @@
  * this process saw go is ready only when it has been hydrated for a while, so that one that restarts again and again never is. A clean first
  * start is ready at once. What is only not durable yet, or may not write, is ready; a cluster without replicas keeps nobody waiting.
  */
+import { instantOf } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { LifecycleStage } from '../introspection/lifecycle.ts';
@@ -107,7 +108,7 @@ function missingOn(
         ...base,
         ...none,
         reason: 'unstable',
-        since: (env.options.clock.nowMs() - bounds.stableForMs + leftMs) * 1000,
+        since: instantOf(env.options.clock.nowMs() - bounds.stableForMs + leftMs),
         details,
       },
     ];

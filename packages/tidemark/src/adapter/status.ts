@@ -1,4 +1,5 @@
 /** Where everything stands, for people and their tools: replicas, and each object with why it is not done and how long each part of its life took. */
+import { nowMicros } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
 import { type GlobalId, systemId } from '../base/ids.ts';
 import { BUILTIN_TABLES } from '../catalog/builtins/tables.ts';
@@ -159,7 +160,7 @@ function objectStatus(
   { facts, blocker }: Judged,
   progress: Progress = UNKNOWN,
 ): ObjectStatus {
-  const now = env.options.clock.nowMs() * 1000;
+  const now = nowMicros(env.options.clock);
   const { queue, compute, blocked, write } = intervalsOf(facts.life, { writes: facts.writes, now });
   const ms = (us: number | null): number | null => (us === null ? null : Math.round(us) / 1000);
   return {

@@ -11,8 +11,9 @@ export interface Clock {
   monotonicNs(): number;
 }
 
-/** The wall reading in whole microseconds since the Unix epoch: what a timestamptz holds. */
-export const nowMicros = (clock: Pick<Clock, 'nowMs'>): number => Math.round(clock.nowMs() * 1000);
+/** An instant in whole microseconds since the Unix epoch: what a timestamptz holds. */
+export const instantOf = (ms: number): number => Math.round(ms * 1000);
+export const nowMicros = (clock: Pick<Clock, 'nowMs'>): number => instantOf(clock.nowMs());
 
 /** Cancels a timer; calling it twice does nothing. */
 export type CancelTimer = () => void;

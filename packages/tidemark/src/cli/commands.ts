@@ -6,7 +6,7 @@ import type { BoundAddress } from '../host/listen.ts';
 import { type RunningServer, startServer } from '../server/server.ts';
 import { address, explain, httpUrl, port, replicaPlaces, stderrLogger, text, workers } from './arguments.ts';
 import { replica } from './replica.ts';
-import { type StatusOptions, showStatus } from './status-command.ts';
+import { EXIT, type StatusOptions, showStatus } from './status-command.ts';
 import { VERSION } from './version.ts';
 
 /** Nobody should start this again as it was: another process writes now. */
@@ -59,7 +59,8 @@ loopback. Exit codes: 0 ended by a signal, 1 could not start, ${FENCED} another 
     .option('--cluster <name>', 'only this cluster')
     .option('--watch', 'draw again and again, until interrupted')
     .option('--json', 'the answer as the server gives it')
-    .addHelpText('after', '\nExit code: 0 ready, 1 not ready, 2 the server could not be asked.')
+    .addHelpText('after', '\nExit code: 0 ready, 1 not ready, 2 not asked: no answer, or a wrong argument.')
+    .exitOverride((e) => process.exit(e.exitCode === 0 ? 0 : EXIT.notAsked))
     .action(status);
   program
     .command('replica')

@@ -1,6 +1,6 @@
 /**
  * `tidemark status`: asks a running server over HTTP and draws the answer, once or again and again. The exit code tells readiness: 0 ready, 1 not
- * ready, 2 the server could not be asked.
+ * ready, 2 not asked: no answer, or a wrong argument.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StatusReport } from '../adapter/status.ts';
@@ -28,7 +28,7 @@ const PLAIN_WIDTH = 120;
 const ANSWER_MS = 10_000;
 const CLEAR = '\u001b[H\u001b[2J';
 
-const EXIT = { ready: 0, notReady: 1, notAsked: 2 } as const;
+export const EXIT = { ready: 0, notReady: 1, notAsked: 2 } as const;
 
 /** Gives the exit code. Ends `--watch` with the signal. */
 export async function showStatus(o: StatusOptions, terminal: Terminal, signal: AbortSignal): Promise<number> {

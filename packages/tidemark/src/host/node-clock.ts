@@ -9,9 +9,16 @@ export const nodeClock: Clock = {
   monotonicNs: () => Number(process.hrtime.bigint() - origin),
 };
 
+/** Node rings at once for a longer delay. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 export const nodeTimers: Timers = {
   after(delayMs, f) {
-    const timer = setTimeout(f, delayMs);
+    let timer: NodeJS.Timeout;
+    const wait = (ms: number): void => {
+      timer = setTimeout(() => (ms > LONGEST_MS ? wait(ms - LONGEST_MS) : f()), Math.min(ms, LONGEST_MS));
+    };
+    wait(delayMs);
     return () => clearTimeout(timer);
   },
 };

@@ -155,6 +155,7 @@ describe('/api/leader', () => {
 
   it('tells the status', async () => {
     assert.deepEqual(await get('/api/leader/status'), { status: 200, body: STANDBY });
+    assert.equal((await get('/api/leader/status?cluster=c')).status, 400);
   });
 
   it('promotes, forced where the body says so, and answers with the status', async () => {
@@ -164,6 +165,10 @@ describe('/api/leader', () => {
     await post({ promote }, { body: '{"force": true}' });
     await post({ promote }, { body: '{}' });
     assert.deepEqual(asked, [{ force: false }, { force: true }, { force: false }]);
+    // In the address it would be passed over, and a promotion taken for forced that is not.
+    const leader = { ...LEADER, promote: () => assert.fail('refused before') };
+    const request = new Request('http://localhost/api/leader/promote?force=true', { method: 'POST' });
+    assert.equal((await createHttpApp({ ...DEPS, leader }).fetch(request)).status, 400);
     for (const body of ['force', '[]', '{"force": 1}', '{"forced": true}', 'null'])
       assert.equal(
         (await post({ promote: () => assert.fail('refused before') }, { body })).status,

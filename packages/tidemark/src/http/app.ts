@@ -6,8 +6,8 @@
  *   /api/leader/…     which generation this is, and its promotion: see `leader.ts`
  *   GET /api/status   where each object stands on each replica, and how long each part of its life took: `cluster`
  *
- * Every answer is JSON, errors too: `{ "error": { "code", "message", … } }`. A parameter that is not known is refused: a
- * misspelt `stable_for` would otherwise pass for readiness.
+ * Every answer is JSON, errors too: `{ "error": { "code", "message", … } }`. A parameter that is not known is refused, but for
+ * liveness: a misspelt `stable_for` would otherwise pass for readiness.
  */
 import { type Context, Hono } from 'hono';
 import type { StatusReport } from '../adapter/status.ts';
@@ -15,6 +15,7 @@ import type { Logger } from '../base/clock.ts';
 import { type ErrorCode, SqlError } from '../base/error.ts';
 import { DURATION_UNITS, parseDurationMs } from './duration.ts';
 import { type LeaderDeps, leaderRoutes } from './leader.ts';
+import { invalid, parameters } from './parameters.ts';
 
 export interface ReadinessQuery {
   /** All clusters if absent. */
@@ -69,22 +70,6 @@ const STATUS: Partial<Record<ErrorCode, 404 | 503>> = {
 const READINESS_PARAMETERS = ['cluster', 'stable_for', 'max_lag'] as const;
 type ReadinessParameter = (typeof READINESS_PARAMETERS)[number];
 const STATUS_PARAMETERS = ['cluster'] as const;
-
-const invalid = (message: string, hint: string): SqlError =>
-  new SqlError('invalid_parameter_value', message, { hint });
-
-/** Each given once, and none that is not known. */
-function parameters<P extends string>(c: Context, known: readonly P[]): Partial<Record<P, string>> {
-  const out: Partial<Record<P, string>> = {};
-  for (const [name, values] of Object.entries(c.req.queries())) {
-    if (!known.includes(name as P))
-      throw invalid(`unknown parameter "${name}"`, `known are ${known.join(', ')}`);
-    if (values.length > 1)
-      throw invalid(`parameter "${name}" is given ${values.length} times`, 'give it once');
-    out[name as P] = values[0]!;
-  }
-  return out;
-}
 
 function clusterOf(given: { readonly cluster?: string }): { readonly cluster?: string } {
   if (given.cluster === '')

@@ -10,6 +10,7 @@
  */
 import type { Context, Hono } from 'hono';
 import { SqlError } from '../base/error.ts';
+import { parameters } from './parameters.ts';
 
 export interface LeaderStatusBody {
   readonly role: string;
@@ -27,13 +28,17 @@ export interface LeaderDeps {
 }
 
 export function leaderRoutes(app: Hono, leader: LeaderDeps): void {
-  app.get('/api/leader/status', (c) => c.json(leader.status()));
+  app.get('/api/leader/status', (c) => {
+    parameters(c, []);
+    return c.json(leader.status());
+  });
   app.post('/api/leader/promote', async (c) => {
     if (!leader.mayPromote(c.req.header('authorization')))
       return refusal(c, 401, 'a promotion takes the token that the server was started with', {
         hint: 'send it as "authorization: Bearer …"; it is set by TIDEMARK_HTTP_TOKEN, and off loopback required',
       });
     if (!isSameOrigin(c)) return refusal(c, 403, 'a page of another origin may not promote', {});
+    parameters(c, []);
     const force = forced(await c.req.text());
     try {
       await leader.promote({ force });

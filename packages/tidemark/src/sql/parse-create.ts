@@ -242,7 +242,10 @@ function parseRefresh(c: Cursor): RefreshOption {
 
 // ---- Indexes
 
-/** `CREATE INDEX [name] [IN CLUSTER c] ON o [USING …] (key)`; DEFAULT takes no key. */
+/**
+ * `CREATE INDEX [name] [IN CLUSTER c] ON o [USING …] (key)`; DEFAULT takes no key. A key without parts, `()`, is that of what has one
+ * row at most.
+ */
 function createIndex(c: Cursor, { pos }: Modifiers, isDefault: boolean): CreateIndexStatement {
   if (c.isWord('concurrently')) throw c.unsupported('CREATE INDEX CONCURRENTLY');
   const ifNotExists = c.ifNotExists();
@@ -257,13 +260,20 @@ function createIndex(c: Cursor, { pos }: Modifiers, isDefault: boolean): CreateI
     throw c.unsupported(`index method "${method.name}"`, method.pos);
   }
   const keyed = !isDefault && c.isSymbol('(');
-  const key = keyed ? c.parenList(() => parseKeyPart(c)) : undefined;
+  const key = keyed ? parseKey(c) : undefined;
   const options = parseWithOptions(c);
   if (!isDefault && key === undefined) throw c.syntaxError();
   for (const clause of ['include', 'nulls', 'tablespace', 'where']) {
     if (c.isWord(clause)) throw c.unsupported(`${clause.toUpperCase()} of an index`);
   }
   return { kind: 'createIndex', isDefault, ifNotExists, name, cluster, on, key, options, pos };
+}
+
+function parseKey(c: Cursor): Expr[] {
+  if (!c.isSymbol(')', 1)) return c.parenList(() => parseKeyPart(c));
+  c.expectSymbol('(');
+  c.expectSymbol(')');
+  return [];
 }
 
 function parseKeyPart(c: Cursor): Expr {

@@ -1,4 +1,5 @@
 /** CREATE of tables, views, materialized views and indexes: durable first, then running. */
+import { assert } from '../../base/assert.ts';
 import { SqlError, unsupported } from '../../base/error.ts';
 import type { ClusterId } from '../../base/ids.ts';
 import { userId } from '../../base/ids.ts';
@@ -10,6 +11,7 @@ import type { Mir } from '../../plan/mir.ts';
 import { planQuery, type QueryPlan } from '../../plan/plan-query.ts';
 import type { CreatePlan } from '../../plan/statement/plan.ts';
 import { kindOf, type RelationDesc, type TypeName } from '../../repr/types.ts';
+import { parseStatement } from '../../sql/parse.ts';
 import type { Hold } from '../../time/hold-set.ts';
 import {
   boundsOf,
@@ -57,6 +59,7 @@ export function newItem(
   more: Pick<ItemEntity, 'clusterId' | 'desc'> & { readonly sharded?: boolean },
 ): NewItem {
   const { sharded, ...rest } = more;
+  assert(isReadable(plan.createSql), `what is stored can be read at the next start: ${plan.createSql}`);
   const id = env.catalog.allocate('item');
   const oid = env.catalog.allocate('oid');
   const globalId = userId(id.first);
@@ -74,6 +77,15 @@ export function newItem(
     createdAt: Math.floor(env.options.clock.nowMs()),
   };
   return { entity, item: itemOf(plan, entity), sequences: sequenceChanges(env, [id.change, oid.change]) };
+}
+
+function isReadable(sql: string): boolean {
+  try {
+    parseStatement(sql);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A sequence's new value replaces the old one, where there was one. */

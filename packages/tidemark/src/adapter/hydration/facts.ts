@@ -7,7 +7,7 @@ import type { LifeRollup } from '../../controller/lives.ts';
 import type { LifecycleStage } from '../../introspection/lifecycle.ts';
 import type { Frontier } from '../../time/timestamp.ts';
 
-/** Microseconds since the epoch. */
+/** Whole microseconds since the epoch. */
 export type Instant = number;
 
 export interface ReplicaFacts {

@@ -5,7 +5,7 @@
  * A verdict asked for (`refresh`, then `blockers`, `verdicts`) is of this moment; a change is published a turn later. An event costs
  * the objects it touches and one pass over the objects of their cluster.
  */
-import type { CancelTimer, Clock, Timers } from '../../base/clock.ts';
+import { type CancelTimer, type Clock, nowMicros, type Timers } from '../../base/clock.ts';
 import { type ClusterId, type GlobalId, idClass, type ReplicaId } from '../../base/ids.ts';
 import type { BuiltinRow } from '../../catalog/builtins/declare.ts';
 import type { CatalogState } from '../../catalog/catalog-state.ts';
@@ -100,7 +100,7 @@ export class Hydration {
   }
 
   #now(): Instant {
-    return this.#world.options.clock.nowMs() * 1000;
+    return nowMicros(this.#world.options.clock);
   }
 
   // ---- What happens

@@ -1,4 +1,5 @@
 /** The part of an object's facts that its controller knows, where the replica is connected. */
+import { instantOf } from '../../base/clock.ts';
 import { compareIds, type GlobalId } from '../../base/ids.ts';
 import type { ComputeInstance } from '../../controller/instance.ts';
 import { NO_LIFE } from '../../controller/lives.ts';
@@ -35,7 +36,11 @@ export function runningFacts(instance: ComputeInstance, id: GlobalId, replica: R
     queue:
       queued === undefined || queued.waitsFor !== null
         ? null
-        : { since: queued.sinceMs * 1000, limit: queued.capacity, longestHolder: queued.longestHolder },
+        : {
+            since: instantOf(queued.sinceMs),
+            limit: queued.capacity,
+            longestHolder: queued.longestHolder,
+          },
     failure,
     down,
     // The replica itself says so once it has computed what it may not write.
@@ -46,7 +51,7 @@ export function runningFacts(instance: ComputeInstance, id: GlobalId, replica: R
 /** Told until a later episode is hydrated: a retry that runs has healed nothing yet. */
 function failureOf(instance: ComputeInstance, id: GlobalId, replica: ReplicaFacts): FailureFacts | null {
   const failure = instance.episodeFailure(replica.id, id);
-  return failure === undefined ? null : { message: failure.error.message, since: failure.atMs * 1000 };
+  return failure === undefined ? null : { message: failure.error.message, since: instantOf(failure.atMs) };
 }
 
 function downOf(instance: ComputeInstance, id: GlobalId, replica: ReplicaFacts): DownFacts | null {
