@@ -26,9 +26,9 @@ export const ALL_TESTS: readonly string[] = [
 /** The slowest file needs about a tenth of it on two busy cores. */
 const FILE_LIMIT_MS = 300_000;
 /** How long a file's process may go on after its tests: a failed test may leave a server that keeps it. */
-const AFTER_MS = 10_000;
+const AFTER_MS = 30_000;
 /** What a process that was told to end may take to be gone once its file's process has ended. */
-const GRACE_MS = 2_000;
+const GRACE_MS = 5_000;
 const FLAGS = [
   '--disable-warning=ExperimentalWarning',
   `--test-reporter=${join(import.meta.dirname, 'test-reporter.ts')}`,
@@ -46,13 +46,15 @@ interface FileOutcome {
 export interface RunOptions {
   /** How long a file may take, in milliseconds. */
   readonly limitMs?: number;
+  /** How long its process may go on after its tests. */
+  readonly afterMs?: number;
   readonly print?: (line: string) => void;
 }
 
 export async function runTests(
   root: string,
   patterns: readonly string[],
-  { limitMs = FILE_LIMIT_MS, print = console.log }: RunOptions = {},
+  { limitMs = FILE_LIMIT_MS, afterMs = AFTER_MS, print = console.log }: RunOptions = {},
 ): Promise<Counts> {
   const files = globSync([...patterns], { cwd: root, exclude: ['**/node_modules/**'] }).sort();
   if (files.length === 0) throw new Error(`no test file matches ${patterns.join(' ')}`);
@@ -61,7 +63,7 @@ export async function runTests(
   const endAll = (): void => alive.forEach(killGroup);
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted).once('exit', endAll);
   const outcomes = await inParallel(files, async (file) => {
-    const outcome = await runFile(root, file, limitMs, alive);
+    const outcome = await runFile(root, file, { limitMs, afterMs }, alive);
     for (const line of outcome.lines) print(line);
     for (const why of outcome.broken) print(`✖ ${file} ${why}`);
     return outcome;
@@ -79,7 +81,7 @@ export async function runTests(
 async function runFile(
   root: string,
   file: string,
-  limitMs: number,
+  { limitMs, afterMs }: { readonly limitMs: number; readonly afterMs: number },
   alive: Set<ChildProcess>,
 ): Promise<FileOutcome> {
   const child = spawn(process.execPath, [...FLAGS, resolve(root, file)], {
@@ -105,7 +107,7 @@ async function runFile(
     else if (fact.kind === 'ended') running.delete(fact.name);
     else if (fact.kind === 'said') lines.push(fact.text);
     else counts[fact.kind]++;
-    if (running.size === 0) idle = setTimeout(() => isLate(`${AFTER_MS} ms after its tests`), AFTER_MS);
+    if (running.size === 0) idle = setTimeout(() => isLate(`${afterMs} ms after its tests`), afterMs);
   });
   const stderr = createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
   const closed = once(child, 'close');

@@ -6,8 +6,8 @@ import { sleep } from './crash/random.ts';
 import { Client } from './crash/server-process.ts';
 
 /** What a move may take before it is a fault. */
-const PATIENCE_MS = 60_000;
-/** A process that hangs answers nothing: then the client goes elsewhere. */
+const PATIENCE_MS = 120_000;
+/** A process that hangs answers nothing: then the client goes elsewhere. One that is only slow is given more, from what it last took. */
 const ANSWER_MS = 400;
 
 export interface Acknowledged {
@@ -38,13 +38,16 @@ export class CutoverWriter {
 
   async run(): Promise<void> {
     let movingSince = Date.now();
+    let answerMs = ANSWER_MS;
     for (let n = 1, at = 0; !this.#over; at++) {
       const ports = this.#ports();
       const client = new Client(ports[at % ports.length]!);
       try {
         for (; !this.#over; n++) {
           this.unknown.add(n);
-          await answered(client.query(`INSERT INTO t VALUES (${this.id}, ${n})`));
+          const askedMs = Date.now();
+          await answered(client.query(`INSERT INTO t VALUES (${this.id}, ${n})`), answerMs);
+          answerMs = Math.max(ANSWER_MS, 4 * (Date.now() - askedMs));
           this.unknown.delete(n);
           this.#wasAcknowledged(n);
           movingSince = Date.now();
@@ -52,6 +55,7 @@ export class CutoverWriter {
       } catch (error) {
         if (Date.now() - movingSince > PATIENCE_MS)
           throw new Error(`writer ${this.id} found nobody who accepts writes`, { cause: error });
+        if (error instanceof NoAnswer) answerMs *= 2;
         if ((error as { code?: string }).code === '25006') this.unknown.delete(n);
         // Its fate is open, and a number is used once.
         else n++;
@@ -72,10 +76,12 @@ export class CutoverWriter {
   }
 }
 
-async function answered<T>(answer: Promise<T>): Promise<T> {
+class NoAnswer extends Error {}
+
+async function answered<T>(answer: Promise<T>, withinMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer')), ANSWER_MS);
+    timer = setTimeout(() => reject(new NoAnswer('no answer')), withinMs);
   });
   answer.catch(() => undefined);
   try {
