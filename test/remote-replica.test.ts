@@ -146,11 +146,21 @@ test('L10: kill -9 of the environment, and the replica goes on: contents, and ev
   assert.deepEqual(await w.rows(TOTAL), [['20001']]);
   assert.deepEqual(await w.rows('SELECT b FROM t WHERE a = 0'), [['zero']]);
   assert.deepEqual(await w.logs(LIVES), before);
+
+  // A query that waits for the replica is among what is asked of it then: this time there is none.
+  await w.server.kill();
+  await w.serve();
+  await w.status((status) => status === 'online');
   const outcomes = Object.fromEntries(
-    await w.rows('SELECT outcome, count FROM mz_internal.mz_compute_reconciliations'),
+    await w.until(
+      'SELECT outcome, count FROM mz_internal.mz_compute_reconciliations',
+      (rows) => rows.length > 0,
+    ),
   ) as Record<string, string>;
   assert.equal(outcomes['created'], '0', JSON.stringify(outcomes));
   assert.ok(Number(outcomes['retained']) >= 2);
+  await w.rows('SET cluster = c');
+  assert.deepEqual(await w.logs(LIVES), before);
   // Catalog relations are shards in the memory of the environment, and the query runs on the replica.
   const [named] = await w.logs(
     `SELECT o.name FROM mz_introspection.mz_compute_exports_per_worker e JOIN mz_objects o ON o.id = e.export_id
