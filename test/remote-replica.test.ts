@@ -225,9 +225,12 @@ test('L24: the environment is restarted while the replica cannot be reached: the
   const HISTORY = `SELECT h.status, h.object_count, h.finished_at FROM mz_internal.mz_replica_hydration_history h
     JOIN mz_cluster_replicas r ON r.id = h.replica_id JOIN mz_clusters c ON c.id = r.cluster_id
     WHERE c.name = 'c' ORDER BY h.started_at`;
+  // Both objects, together or one after the other.
   const before = await w.until(
     HISTORY,
-    (rows) => rows.length > 0 && rows.every(([status]) => status === 'hydrated'),
+    (rows) =>
+      rows.reduce((n, [, objects]) => n + Number(objects), 0) === 2 &&
+      rows.every(([status]) => status === 'hydrated'),
   );
   await replica.kill();
   await w.server.kill();
