@@ -33,6 +33,8 @@ export interface InProcessReplicaOptions {
   readonly runs?: (index: number) => boolean;
   /** What a worker may say of the machine. */
   readonly usage?: (worker: number) => Iterable<ResourceUsage>;
+  /** Where COPY … TO writes, if not to the machine's files at its own pace. */
+  readonly openFile?: typeof openFile;
   /** Sees what each worker's log says. */
   readonly onLogUpdates?: (worker: number, updates: LogUpdates) => void;
 }
@@ -70,7 +72,7 @@ export class InProcessReplica implements ReplicaConnection {
       clock: o.workerClock?.(index) ?? o.clock,
       timers: o.timers,
       logger: o.logger,
-      openFile,
+      openFile: o.openFile ?? openFile,
       shards: shardAccess(o.stores),
       inMemory,
       watch: (shardId, onUpper) => watchUpper(o.stores, shardId, onUpper),

@@ -251,6 +251,7 @@ export class TestEnvironment {
       logger: this.#o.logger ?? silentLogger,
       incarnation: this.#data.nextIncarnation(),
       schedule: time.schedule,
+      openFile: time.openFile,
       random,
       runs: (i) => !this.#stalled.has(`${replicaId} ${i}`),
       ...(onLog && { onLogUpdates: (worker, u) => onLog({ replicaId, life, worker, workers }, u) }),

@@ -2,8 +2,12 @@
  * Time that only a test moves: a clock, timers and a queue of turns. Nothing happens but by `pump`, which runs one turn after
  * another until all is quiet, in an order drawn from the seed, and lets promises settle in between. Each turn takes some
  * microseconds of virtual time and each reading of the clock one, so that what happens one after another also stands so.
+ *
+ * Files are the machine's own, and as slow as it is: while one is waited for, time does not leap.
  */
 import type { CancelTimer, Clock, Random, Timers } from '../base/clock.ts';
+import type { FileWriter } from '../compute/sink/sink.ts';
+import { openFile } from '../host/file-writer.ts';
 import { nextTurn } from '../host/node-clock.ts';
 
 interface Timer {
@@ -25,6 +29,8 @@ export class VirtualTime implements Clock, Timers {
   #timers: Timer[] = [];
   readonly #turns: (() => void)[] = [];
   #turnsRun = 0;
+  /** Acts of the machine that are under way. */
+  #outside = 0;
 
   constructor(random: Random) {
     this.#random = random;
@@ -66,6 +72,25 @@ export class VirtualTime implements Clock, Timers {
     this.#turns.push(f);
   };
 
+  /** For COPY … TO. */
+  readonly openFile = async (path: string): Promise<FileWriter> => {
+    const file = await this.#meanwhile(openFile(path));
+    return {
+      write: (bytes) => this.#meanwhile(file.write(bytes)),
+      commit: () => this.#meanwhile(file.commit()),
+      abort: () => this.#meanwhile(file.abort()),
+    };
+  };
+
+  async #meanwhile<T>(act: Promise<T>): Promise<T> {
+    this.#outside++;
+    try {
+      return await act;
+    } finally {
+      this.#outside--;
+    }
+  }
+
   /** Turns that were run, ever: what is idle adds none. */
   get turns(): number {
     return this.#turnsRun;
@@ -105,6 +130,7 @@ export class VirtualTime implements Clock, Timers {
     const end = this.#ns + ms * 1e6;
     for (;;) {
       if (await this.pump(until)) return true;
+      if (this.#outside > 0) continue;
       if (!this.#fire(end)) {
         this.#ns = Math.max(this.#ns, end);
         return false;
