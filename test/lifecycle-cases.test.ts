@@ -464,7 +464,7 @@ test('a replica that is connected again repeats what it told: the listener hears
     const { lives } = t.env.instance(t.env.catalog.cluster('quickstart')!.id);
     const { id } = t.replicaOf();
     const told = [...lives.events()].filter((e) => e.objectId === t.id('i'));
-    lives.forgetReplica(id);
+    lives.forgetReplica(id, true);
     for (const { objectId, occurredAt, reason, stage, worker, asOf } of told)
       lives.receive(id, {
         ...{ kind: 'lifecycle', id: objectId, life: 1, worker, stage, occurredAt, asOf },

@@ -69,3 +69,37 @@ test('lives are acknowledged once they are durable; those that a replica forgot 
     ],
   );
 });
+
+test('what is older than the retention goes: of a replica that was dropped all of it, of another one all but what tells who runs it', async () => {
+  const rows = new Map<string, unknown>();
+  const clock = { ms: 1000 };
+  const history = new History({
+    generation: 1,
+    clock: { nowMs: () => clock.ms, monotonicNs: () => clock.ms * 1e6 },
+    timers: { after: () => () => undefined },
+    logger: silentLogger,
+    read: () => Promise.resolve([]),
+    commit: (changes: readonly HistoryChange<string>[]) => {
+      for (const c of changes)
+        if (c.row === null) rows.delete(`${c.table} ${c.key}`);
+        else rows.set(`${c.table} ${c.key}`, c.row);
+      return Promise.resolve();
+    },
+    acknowledge: () => undefined,
+    retentionMs: () => 100_000,
+  });
+  await history.lead();
+  const gone = { ...REPLICA, replicaId: 'u6' as ReplicaId };
+  for (const r of [REPLICA, gone])
+    history.receive({ kind: 'connected', ...r, incarnation: 'a', workers: 1, at: 1 });
+  history.receive({ kind: 'disconnected', replicaId: REPLICA.replicaId, reason: 'lost', at: 2 });
+  history.receive({ kind: 'replicaDropped', replicaId: gone.replicaId, at: 2 });
+  clock.ms += 200_000;
+  history.maintain();
+  await history.close();
+  const statuses = [...rows].filter(([k]) => k.startsWith('mz_cluster_replica_status_history'));
+  assert.deepEqual(
+    statuses.map(([, row]) => [(row as unknown[])[0], (row as unknown[])[3]]),
+    [['u5', 'lost']],
+  );
+});

@@ -52,6 +52,8 @@ export function historyKey(table: HistoryTable, row: Row): string {
 
 const statusKey = (s: ReplicaStatusRow): string => `${s.replicaId}/${s.occurredAt}`;
 
+/** Of a replica that does not come back. */
+const DROPPED = 'dropped';
 /** How often what is too old is looked for. */
 const PRUNE_MS = 60_000;
 
@@ -164,12 +166,19 @@ export class History {
     const before = Math.round((nowMs - this.#o.retentionMs()) * 1000);
     const gone: HistoryChange<HistoryTable>[] = this.#episodes.prune(before).map((e) => change(e, true));
     for (const [id, list] of this.#statuses) {
-      // The newest tells which process runs the replica.
-      const old = list.slice(0, -1).filter((s) => s.occurredAt < before);
+      // The newest tells which process runs the replica, if there is one.
+      const prunable = list.at(-1)?.reason === DROPPED ? list : list.slice(0, -1);
+      const old = prunable.filter((s) => s.occurredAt < before);
       for (const s of old) gone.push({ table: STATUSES, key: statusKey(s), row: null });
-      this.#statuses.set(id, list.slice(old.length));
+      if (old.length < list.length) this.#statuses.set(id, list.slice(old.length));
+      else this.#forget(id);
     }
     if (gone.length > 0) this.#writer.put(gone);
+  }
+
+  #forget(id: ReplicaId): void {
+    this.#statuses.delete(id);
+    for (const key of this.#cut.keys()) if (key.startsWith(`${id}/`)) this.#cut.delete(key);
   }
 
   async close(): Promise<void> {
@@ -190,7 +199,7 @@ function statusOf(e: EpisodeEvent): Omit<ReplicaStatusRow, 'occurredAt'> | undef
     case 'disconnected':
       return { replicaId: e.replicaId, status: 'offline', reason: e.reason, incarnation: null };
     case 'replicaDropped':
-      return { replicaId: e.replicaId, status: 'offline', reason: 'dropped', incarnation: null };
+      return { replicaId: e.replicaId, status: 'offline', reason: DROPPED, incarnation: null };
     default:
       return undefined;
   }

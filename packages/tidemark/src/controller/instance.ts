@@ -224,7 +224,7 @@ export class ComputeInstance {
 
   #forgetReplica(id: ReplicaId, error: () => SqlError): void {
     this.#replicas.delete(id);
-    this.lives.forgetReplica(id);
+    this.lives.forgetReplica(id, this.#members.has(id));
     this.#feed.forgetReplica(id);
     this.#failures.forgetReplica(id);
     this.#reads.leave(id, error);

@@ -84,9 +84,25 @@ test('what was dropped and who was lost is forgotten, and nothing else', () => {
     [...lives.events()].map((e) => `${e.replicaId} ${e.objectId}`),
     ['r1 u2', 'r2 u2'],
   );
-  lives.forgetReplica(R1);
+  lives.forgetReplica(R1, true);
   assert.deepEqual(
     [...lives.events()].map((e) => `${e.replicaId} ${e.objectId}`),
     ['r2 u2'],
   );
+});
+
+test('a replica that comes back repeats what it told; one that was dropped leaves nothing behind', () => {
+  const lives = new Lives();
+  const repeated: boolean[] = [];
+  lives.subscribe((e) => repeated.push(e.repeated));
+  lives.begin(R1, 'a');
+  say(lives, 0, 'installed', 1);
+  lives.forgetReplica(R1, true);
+  lives.begin(R1, 'a');
+  say(lives, 0, 'installed', 1);
+  lives.forgetReplica(R1, false);
+  assert.equal(lives.incarnation(R1), undefined);
+  lives.begin(R1, 'a');
+  say(lives, 0, 'installed', 1);
+  assert.deepEqual(repeated, [false, true, false]);
 });

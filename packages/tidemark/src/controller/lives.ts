@@ -161,11 +161,14 @@ export class Lives {
     this.#replicas.get(replicaId)?.delete(id);
   }
 
-  /** The replica is away, or was dropped. */
-  forgetReplica(replicaId: ReplicaId): void {
+  /** The replica is away; where it will not come back, nothing is kept of it. */
+  forgetReplica(replicaId: ReplicaId, mayReturn: boolean): void {
     const known = this.#replicas.get(replicaId);
     this.#replicas.delete(replicaId);
-    if (known !== undefined) this.#before.set(replicaId, known);
+    if (!mayReturn) {
+      this.#before.delete(replicaId);
+      this.#incarnations.delete(replicaId);
+    } else if (known !== undefined) this.#before.set(replicaId, known);
   }
 
   rollup(replicaId: ReplicaId, id: GlobalId, workers: number): LifeRollup {
