@@ -21,7 +21,7 @@ export interface Verified {
 export async function verify(server: ServerProcess, port: number, world: Verified): Promise<void> {
   const client = new Client(port);
   try {
-    await client.query("SET statement_timeout = '60s'");
+    await client.query("SET statement_timeout = '240s'");
     const ids = await checkObjects(client, world);
     await checkTables(client, world.writers);
     await checkViews(client, world.views);
