@@ -54,6 +54,27 @@ describe('transactions', () => {
     assert.deepEqual(await rowsOf(a, 'select s from tx4_sum'), [['12']]);
   });
 
+  it('read past an index that is younger than they are, and say what is not as old', async () => {
+    const [a, b] = [await db.client(), await db.client()];
+    await a.query('create table tx14 (x int); create table tx15 (x int); insert into tx15 values (1)');
+    await a.query('create view tx15_sum as select sum(x) as s from tx15');
+    await a.query('begin');
+    assert.deepEqual(await rowsOf(a, 'select count(*) from tx14'), [['0']]);
+    await b.query('insert into tx15 values (10)');
+    await b.query('create index on tx15 (x); create index on tx15_sum (s)');
+    await b.query('create table tx16 (x int)');
+    // Through the new indexes, which have nothing from before the second row.
+    assert.deepEqual(await rowsOf(b, 'select s from tx15_sum'), [['11']]);
+    assert.deepEqual(await rowsOf(a, 'select x from tx15'), [[1]]);
+    assert.deepEqual(await rowsOf(a, 'select s from tx15_sum'), [['1']]);
+    assert.deepEqual(await rowsOf(a, 'select count(*) from tx15 p, tx15 q where p.x = q.x'), [['1']]);
+    const late = await errorOf(a.query('select * from tx16'));
+    assert.equal(late.code, '40001');
+    assert.match(late.message, /"tx16" cannot be read at the time of this transaction/);
+    await a.query('rollback');
+    assert.deepEqual(await rowsOf(a, 'select s from tx15_sum'), [['11']]);
+  });
+
   it('either read or write', async () => {
     const c = await db.client();
     await c.query('create table tx5 (x int)');

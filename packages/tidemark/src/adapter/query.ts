@@ -4,7 +4,7 @@
  */
 import { SqlError } from '../base/error.ts';
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
-import type { RelationItem } from '../catalog/catalog-reader.ts';
+import type { IndexItem, RelationItem } from '../catalog/catalog-reader.ts';
 import { orderAndCut, projected } from '../compute/finishing.ts';
 import type { PeekTarget } from '../compute/protocol.ts';
 import { GoneError } from '../controller/peeks.ts';
@@ -26,6 +26,7 @@ import {
   boundsOf,
   buildPlan,
   type DataflowContext,
+  type Imports,
   liveIndexes,
   transientDataflow,
 } from './dataflows.ts';
@@ -58,7 +59,13 @@ export interface QueryOptions extends Place {
 /** When a query reads: tables and what derives from them at `ts`, per-replica logs at `logs`. */
 export interface ReadTimes {
   readonly ts: Timestamp;
-  readonly logs: Timestamp | null;
+  readonly logs: LogTime | null;
+}
+
+export interface LogTime {
+  readonly at: Timestamp;
+  /** The replica, and which of its lives: another one has other logs. */
+  readonly of: string;
 }
 
 export interface QueryResult {
@@ -109,11 +116,11 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
   if (mir.op === 'Constant') return { rows: constantRows({ ...plan, mir }), desc, times: null };
   const fast = fastPath(c, mir);
   const built = fast === null ? withLogs(buildPlan(c, mir), c, logs) : null;
-  const ts = options.times?.ts ?? chooseTime(env, c, fast ?? built!, options.serializable);
+  const ts = timeOf(env, c, fast ?? built!, options);
   const times = { ts, logs };
   const peek = { finishing: { ...finishing }, desc: descOf(mir), replicaId, signal: options.signal };
   if (fast !== null) {
-    const timestamp = fast.isLog ? logs! : ts;
+    const timestamp = fast.isLog ? logs!.at : ts;
     const rows = await c.instance.peek({ ...peek, ...fast, timestamp });
     return { rows, desc, times };
   }
@@ -135,7 +142,7 @@ export async function prepareRead(
 }> {
   const { c, mir, replicaId, logs } = await placeRead(env, plan, options);
   const built = withLogs(buildPlan(c, mir), c, logs);
-  const ts = options.times?.ts ?? chooseTime(env, c, built, options.serializable);
+  const ts = timeOf(env, c, built, options);
   return { c, built, ts, mirDesc: descOf(mir), replicaId };
 }
 
@@ -148,17 +155,34 @@ async function placeRead(
   readonly c: DataflowContext;
   readonly mir: Mir;
   readonly replicaId: ReplicaId | undefined;
-  readonly logs: Timestamp | null;
+  readonly logs: LogTime | null;
 }> {
   refuseFailed(env, plan.reads);
-  const c = clusterOf(env, plan, options);
+  const c = readableAt(clusterOf(env, plan, options), options.times);
   if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
   if (options.times === undefined && tellsPresent(env, plan.reads)) env.hydration.refreshQueue();
   const mir = options.times === undefined ? workedIn(env, plan, { c, options }) : plan.mir;
   const { logReads, replicaId } = answeredBy(env, c, plan.reads, options);
   if (mir.op !== 'Constant') tellWait(env, c, { replicaId, notice: options.notice });
-  const logs = logReads.length === 0 ? null : (options.times?.logs ?? newestLogTime(c, replicaId!, logReads));
+  const logs = logReads.length === 0 ? null : logTime(c, replicaId!, logReads, options.times);
   return { c, mir, replicaId, logs };
+}
+
+function logTime(
+  c: DataflowContext,
+  replicaId: ReplicaId,
+  logReads: readonly GlobalId[],
+  times: ReadTimes | undefined,
+): LogTime {
+  const of = `${replicaId} ${c.instance.lives.incarnation(replicaId) ?? ''}`;
+  const fixed = times?.logs;
+  if (fixed == null) return { at: newestLogTime(c, replicaId, logReads), of };
+  if (fixed.of === of) return fixed;
+  throw new SqlError(
+    'serialization_failure',
+    'this transaction has read logs of another replica, or of this one before it was lost',
+    { hint: 'COMMIT, and read these in another one' },
+  );
 }
 
 /**
@@ -277,12 +301,12 @@ export function clusterOf(
   return dataflowContext(env, livingCluster(env.catalog, options.clusterId).id);
 }
 
-function withLogs(built: BuiltPlan, c: DataflowContext, logs: Timestamp | null): BuiltPlan {
+function withLogs(built: BuiltPlan, c: DataflowContext, logs: LogTime | null): BuiltPlan {
   if (logs === null) return built;
   return {
     ...built,
     indexImports: built.indexImports.map((i) =>
-      hasLogTimes(c.catalog, i.onId) ? { ...i, frozenAt: logs } : i,
+      hasLogTimes(c.catalog, i.onId) ? { ...i, frozenAt: logs.at } : i,
     ),
   };
 }
@@ -325,17 +349,49 @@ function fastPath(c: DataflowContext, mir: Mir): FastPath | null {
   };
 }
 
+/**
+ * In a transaction that has read: without the indexes that are not readable at its times, for what they arrange often is. A log has its
+ * indexes alone.
+ */
+export function readableAt(c: DataflowContext, times: ReadTimes | undefined): DataflowContext {
+  if (times === undefined) return c;
+  const isUsable = (index: GlobalId): boolean => {
+    const { on } = c.catalog.item(index) as IndexItem;
+    const at = hasLogTimes(c.catalog, on) ? times.logs?.at : times.ts;
+    return at === undefined || c.catalog.item(on)?.kind === 'log' || c.instance.since(index) <= at;
+  };
+  return { ...c, isUsable };
+}
+
+/** A transaction's, or the time that suits what is read. */
+function timeOf(
+  env: Environment,
+  c: DataflowContext,
+  { shardImports, indexImports }: Imports,
+  { times, serializable }: Pick<QueryOptions, 'times' | 'serializable'>,
+): Timestamp {
+  const own = indexImports.filter((i) => !hasLogTimes(c.catalog, i.onId));
+  if (times === undefined) return chooseTime(env, c, { shardImports, indexImports: own }, serializable);
+  const late = [
+    ...shardImports.filter((i) => c.shards.since(i.id) > times.ts).map((i) => i.id),
+    ...own.filter((i) => c.instance.since(i.id) > times.ts).map((i) => i.onId),
+  ];
+  if (late.length === 0) return times.ts;
+  const { name } = c.catalog.item(late[0]!)!;
+  throw new SqlError(
+    'serialization_failure',
+    `"${name.item}" cannot be read at the time of this transaction: it is not as old`,
+    { hint: 'COMMIT, and read it in another one' },
+  );
+}
+
 function chooseTime(
   env: Environment,
   c: DataflowContext,
-  imports: {
-    readonly shardImports: BuiltPlan['shardImports'];
-    readonly indexImports: BuiltPlan['indexImports'];
-  },
+  imports: Imports,
   serializable: boolean,
 ): Timestamp {
-  const own = imports.indexImports.filter((i) => !hasLogTimes(c.catalog, i.onId));
-  const bounds = boundsOf(c, { ...imports, indexImports: own });
+  const bounds = boundsOf(c, imports);
   if (serializable)
     return Math.max(bounds.since, bounds.upper === EMPTY ? env.oracle.readTime : bounds.upper - 1);
   // What this process alone writes is read as it is, also where the leader stands still.

@@ -74,7 +74,7 @@ export class SessionReads {
   async query(query: QueryPlan, signal: AbortSignal, times?: ReadTimes): Promise<QueryResult> {
     const result = await runQuery(this.#o.env, this.#lowered(query), this.#options(signal, times));
     const t = this.#o.transaction();
-    if (t?.explicit && t.times === undefined && result.times !== null) fixTimes(this.#o.env, t, result.times);
+    if (t?.explicit && result.times !== null) fixTimes(this.#o.env, t, result.times);
     return result;
   }
 

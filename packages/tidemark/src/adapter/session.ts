@@ -3,6 +3,7 @@
  * library stand on it. Errors fail the transaction that is open; whoever reports them calls `fail`.
  */
 import { type ErrorCode, SqlError, unsupported } from '../base/error.ts';
+import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { NameContext } from '../catalog/catalog-reader.ts';
 import { durationMs } from '../catalog/settings.ts';
 import type { EvalContext } from '../expr/functions.ts';
@@ -23,6 +24,7 @@ import {
   type PreparedStatement,
   refuseChange,
 } from './prepared.ts';
+import { readableAt } from './query.ts';
 import { cancellable, type Result, SHOW_CREATE, textBatch, textRows } from './results.ts';
 import { RunningStatements } from './running-statements.ts';
 import { evalContext } from './session-facts.ts';
@@ -105,9 +107,13 @@ export class Session {
       names: this.#names,
       eval: this.#evalContext(mzNow),
       cluster: cluster?.id,
-      indexedViews: cluster && readableViews(dataflowContext(this.#env, cluster.id), replica),
+      indexedViews: cluster && this.#readable(cluster.id, replica),
       ...more,
     };
+  }
+
+  #readable(cluster: ClusterId, replica: ReplicaId | undefined): (id: GlobalId) => boolean {
+    return readableViews(readableAt(dataflowContext(this.#env, cluster), this.#transaction?.times), replica);
   }
 
   // ---- Statements

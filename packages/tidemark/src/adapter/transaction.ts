@@ -8,6 +8,7 @@ import type { GlobalId } from '../base/ids.ts';
 import { type Batch, concatBatches } from '../repr/batch.ts';
 import type { Hold } from '../time/hold-set.ts';
 import type { Environment } from './environment.ts';
+import { hasLogTimes } from './log-times.ts';
 import type { ReadTimes } from './query.ts';
 
 export interface Transaction {
@@ -37,18 +38,25 @@ export function release(t: Transaction): void {
   t.writes.clear();
 }
 
-/** From its first read on a transaction reads at one time: everything it might read stays readable there. */
+/**
+ * From its first read on a transaction reads at one time, and logs at the time of its first read of a log: everything it might read stays
+ * readable there.
+ */
 export function fixTimes(env: Environment, t: Transaction, times: ReadTimes): void {
-  const { collections, clusters } = env;
+  const { collections, clusters, catalog } = env;
+  const { times: before } = t;
+  const ts = before === undefined ? times.ts : undefined;
+  const logs = before?.logs == null ? times.logs?.at : undefined;
+  if (ts === undefined && logs === undefined) return;
   t.times = times;
-  for (const { item } of env.catalog.loadedItems()) {
-    if (collections.has(item.id) && collections.since(item.id) <= times.ts)
-      t.holds.push(collections.hold(item.id, times.ts));
+  for (const { item } of catalog.loadedItems()) {
+    if (ts !== undefined && collections.has(item.id) && collections.since(item.id) <= ts)
+      t.holds.push(collections.hold(item.id, ts));
     if (item.kind !== 'index') continue;
     const instance = clusters.instances.get(item.cluster);
     if (instance === undefined || !instance.hasCollection(item.id)) continue;
-    const at = item.id.startsWith('si') ? times.logs : times.ts;
-    if (at !== null && instance.since(item.id) <= at) t.holds.push(instance.hold(item.id, at));
+    const at = hasLogTimes(catalog, item.on) ? logs : ts;
+    if (at !== undefined && instance.since(item.id) <= at) t.holds.push(instance.hold(item.id, at));
   }
 }
 

@@ -51,7 +51,7 @@ class Snapshot {
 }
 
 const sameRow = (a: Row | undefined, b: Row): boolean =>
-  a !== undefined && a.every((v, k) => Object.is(v, b[k]));
+  a?.every((v, k) => Object.is(v, b[k])) === true;
 
 export class ProcessLog {
   readonly #o: ProcessLogOptions;

@@ -1,0 +1,31 @@
+import { openTest } from './packages/tidemark/src/testkit/simulator.ts';
+const t = await openTest({ seed: 5, workers: 2 });
+const show = async (s: string) => { try { console.log('> ' + s.slice(0, 150)); const rows = await t.query(s); for (const r of rows.slice(0, 40)) console.log('   ', Object.values(r).map((v) => v === null ? '∅' : typeof v === 'object' ? JSON.stringify(v) : String(v)).join(' | ')); if (rows.length > 40) console.log('  …', rows.length); } catch (e) { console.log('   !', (e as Error).message, (e as any).hint ?? ''); } };
+await t.exec(`CREATE TABLE u (id int, w int); INSERT INTO u SELECT g, g % 7 FROM generate_series(1, 70) g;
+ CREATE VIEW ev AS SELECT 1/(w-3) q, id FROM u; CREATE INDEX evi ON ev (id);
+ CREATE MATERIALIZED VIEW em AS SELECT q + 1 AS r, id FROM ev; CREATE INDEX emi ON em (id);
+ CREATE VIEW agg AS SELECT w, count(*) n FROM u GROUP BY w; CREATE INDEX aggi ON agg (w); CREATE INDEX aggi2 ON agg (n); CREATE INDEX aggi3 ON agg (w)`);
+await t.advance(4000);
+await show(`SELECT o.name, e.count FROM mz_introspection.mz_compute_error_counts e JOIN mz_objects o ON o.id = e.export_id ORDER BY 1`);
+await t.exec(`DELETE FROM u WHERE w = 3 AND id < 40`); await t.advance(3000);
+await show(`SELECT o.name, e.count FROM mz_introspection.mz_compute_error_counts e JOIN mz_objects o ON o.id = e.export_id ORDER BY 1`);
+await t.exec(`UPDATE u SET w = 3 WHERE id = 1; DELETE FROM u WHERE w = 3`); await t.advance(3000);
+await show(`SELECT o.name, e.count FROM mz_introspection.mz_compute_error_counts e JOIN mz_objects o ON o.id = e.export_id ORDER BY 1`);
+await show(`SELECT * FROM mz_internal.mz_compute_error_counts_raw_unified WHERE count <> 0`);
+// drop an index while imported
+await t.exec(`CREATE MATERIALIZED VIEW dep AS SELECT a.w, a.n, u.id FROM agg a JOIN u ON u.w = a.w`); await t.advance(2000);
+await t.exec(`DROP INDEX aggi`); await t.advance(2000);
+await show(`SELECT e.export_id, o.name, d.name FROM mz_introspection.mz_compute_exports e LEFT JOIN mz_objects o ON o.id = e.export_id JOIN mz_introspection.mz_dataflows d ON d.id = e.dataflow_id WHERE e.export_id LIKE 'u%' ORDER BY 1`);
+await show(`SELECT * FROM mz_internal.mz_hydration_statuses h LEFT JOIN mz_objects o ON o.id = h.object_id WHERE h.object_id LIKE 'u%'`);
+await show(`EXPLAIN ANALYZE MEMORY, HYDRATION FOR MATERIALIZED VIEW dep`);
+await show(`EXPLAIN ANALYZE MEMORY, HYDRATION FOR INDEX aggi3`);
+await show(`SELECT * FROM mz_introspection.mz_records_per_dataflow ORDER BY id`);
+await show(`SELECT * FROM mz_introspection.mz_mappable_objects ORDER BY 1,2`);
+await show(`SELECT * FROM mz_internal.mz_object_arrangement_sizes WHERE object_id LIKE 'u%'`);
+await t.exec('DROP MATERIALIZED VIEW dep'); await t.advance(3000);
+await show(`SELECT e.export_id, o.name, d.name FROM mz_introspection.mz_compute_exports e LEFT JOIN mz_objects o ON o.id = e.export_id JOIN mz_introspection.mz_dataflows d ON d.id = e.dataflow_id WHERE e.export_id LIKE 'u%' ORDER BY 1`);
+await show(`SELECT o.name, o.id, s.count, d.dataflow_name FROM mz_introspection.mz_arrangement_sharing s JOIN mz_introspection.mz_dataflow_operators o ON o.id = s.operator_id JOIN mz_introspection.mz_dataflow_operator_dataflows d ON d.id = o.id ORDER BY 2`);
+// transaction
+const s = t.session(), s2 = t.session();
+console.log(Object.getOwnPropertyNames(Object.getPrototypeOf(s)).join());
+await t.close();
