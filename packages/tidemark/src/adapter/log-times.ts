@@ -15,12 +15,19 @@ import { storedContext } from './items.ts';
 const known = new WeakMap<CatalogItem, boolean>();
 const named = new WeakMap<CatalogItem, boolean>();
 
-/** Whether a log is among what it names, itself or through views: of most views that says enough, and planning takes a millisecond. */
-function namesLog(catalog: CatalogReader, id: GlobalId): boolean {
+/**
+ * Whether a log may be among what it names, itself or through views (builtin ones do not say): of most users' views that is enough, and
+ * planning takes a millisecond.
+ */
+function mayNameLog(catalog: CatalogReader, id: GlobalId): boolean {
   const item = catalog.item(id);
   if (item?.kind !== 'view') return item?.kind === 'log';
   let found = named.get(item);
-  if (found === undefined) named.set(item, (found = item.dependsOn.some((d) => namesLog(catalog, d))));
+  if (found === undefined) {
+    const { dependsOn } = item;
+    found = dependsOn.length === 0 || dependsOn.some((d) => mayNameLog(catalog, d));
+    named.set(item, found);
+  }
   return found;
 }
 
@@ -28,7 +35,7 @@ export function hasLogTimes(catalog: CatalogReader, id: GlobalId): boolean {
   const item = catalog.item(id);
   if (item?.kind === 'log') return true;
   if (item?.kind !== 'view' || item.query === undefined) return false;
-  let found = namesLog(catalog, id) && known.get(item);
+  let found = mayNameLog(catalog, id) && known.get(item);
   if (found === undefined) {
     const { reads } = planQuery(item.query, {
       ...storedContext(catalog, item.name.database ?? ''),
