@@ -50,8 +50,7 @@ class Snapshot {
   }
 }
 
-const sameRow = (a: Row | undefined, b: Row): boolean =>
-  a?.every((v, k) => Object.is(v, b[k])) === true;
+const sameRow = (a: Row | undefined, b: Row): boolean => a?.every((v, k) => Object.is(v, b[k])) === true;
 
 export class ProcessLog {
   readonly #o: ProcessLogOptions;
