@@ -81,6 +81,11 @@ test('a clean first start is ready at once; after a loss only when it was hydrat
     assert.equal((await t.settle(waiting)).ready, true);
     const waited = t.time.nowMs() - asked;
     assert.ok(waited > 4000 && waited <= 5500, `ten seconds after it was hydrated (${waited})`);
+    await t.exec('CREATE INDEX later ON t (a)');
+    assert.equal(readiness(t.env).ready, false);
+    await t.until(() => missing(t).every((m) => !m.startsWith('later')), 'later is hydrated');
+    assert.deepEqual(missing(t), [], 'the loss is over, whatever is created now');
+    assert.equal(readiness(t.env, { stableForMs: 60_000 }).missing[0]!.reason, 'unstable');
     await t.restart();
     await t.advance(1000);
     assert.equal(

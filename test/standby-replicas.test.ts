@@ -43,7 +43,15 @@ test('a replica by address needs one of the candidate, which takes its place in 
     CREATE MATERIALIZED VIEW v IN CLUSTER c AS SELECT a + 1 AS b FROM t`);
   assert.deepEqual((await leader.query('SELECT b FROM v')).rows, [{ b: 2 }]);
 
-  const without = await open({ dataDir, workers: 'inline', readOnly: true });
+  const warnings: string[] = [];
+  const without = await open({
+    ...{ dataDir, workers: 'inline', readOnly: true, replicas: { 'c.r2': blue } },
+    logger: {
+      ...silentLogger,
+      warn: (fields, message) => warnings.push(`${JSON.stringify(fields)} ${message}`),
+    },
+  });
+  assert.deepEqual(warnings, ['{"replica":"c.r2"} the leader has no replica of this name at an address']);
   const missing = () => without.leaderStatus().missing.map((m) => [m.name, m.reason]);
   assert.ok(missing().some(([name, reason]) => name === 'r1' && reason === 'no_replica_of_its_own'));
   await assert.rejects(without.promote(), /not caught up/);

@@ -43,8 +43,23 @@ export async function startEnvironment(options: EnvironmentOptions): Promise<Env
   env.hydration.begin();
   env.unified.begin();
   env.startMaintenance();
-  if (!leads) env.follow(new Follower(env, asOf, left));
+  if (!leads) {
+    warnOfUnused(env);
+    env.follow(new Follower(env, asOf, left));
+  }
   return env;
+}
+
+/** A name that is misspelt would be waited for in silence; one that the leader is still to make comes later. */
+function warnOfUnused(env: Environment): void {
+  const { standby, logger } = env.options;
+  const known = new Set(
+    [...env.catalog.all('replica')].flatMap((r) =>
+      r.address === undefined ? [] : [`${env.catalog.get('cluster', r.clusterId)?.name}.${r.name}`],
+    ),
+  );
+  for (const replica of standby?.replicas?.keys() ?? [])
+    if (!known.has(replica)) logger.warn({ replica }, 'the leader has no replica of this name at an address');
 }
 
 /** Of a generation that stands by: nothing is taken over, joined or swept. */

@@ -137,9 +137,12 @@ function missingOn(
 
 const nameOf = (env: Environment, id: GlobalId): string | null => env.catalog.item(id)?.name.item ?? null;
 
-/** How much longer a replica that was lost must stay hydrated; 0 once it has, and for one that never was. */
+/**
+ * How much longer a replica that was lost must stay hydrated; 0 once it has, whatever is created afterwards, and for one that never was
+ * lost.
+ */
 function unstableForMs(env: Environment, r: ReplicaState, stableForMs: number): number {
-  if (!r.lossSeen || r.hydratedSinceNs === null) return 0;
+  if (!r.lossSeen || r.hydratedSinceNs === null || r.longestHydratedNs / 1e6 >= stableForMs) return 0;
   return Math.max(0, stableForMs - (env.options.clock.monotonicNs() - r.hydratedSinceNs) / 1e6);
 }
 

@@ -42,6 +42,8 @@ export async function showStatus(o: StatusOptions, terminal: Terminal, signal: A
     } catch (error) {
       if (signal.aborted) return code;
       code = EXIT.notAsked;
+      // What was drawn is no more.
+      if (watching) terminal.write(CLEAR);
       terminal.fail(`tidemark status: ${whyNot(error, o.url)}\n`);
       if (error instanceof RefusedError) return code;
     }
@@ -64,8 +66,8 @@ async function ask(o: StatusOptions, signal: AbortSignal): Promise<StatusReport>
 
 function whyNot(error: unknown, url: URL): string {
   if (error instanceof RefusedError) return error.message;
-  const { cause, message } = error as Error & { readonly cause?: { readonly code?: string } };
-  return `no answer from ${url.host} (${cause?.code ?? message})`;
+  const { cause, message } = error as Error & { readonly cause?: Error & { readonly code?: string } };
+  return `no answer from ${url.host} (${cause?.code ?? cause?.message ?? message})`;
 }
 
 function draw(

@@ -37,6 +37,8 @@ export interface ReplicaState {
   lossSeen: boolean;
   /** By the monotonic clock; null while it is not hydrated. */
   hydratedSinceNs: number | null;
+  /** For how long at most it was hydrated since it was lost, but for the present time. */
+  longestHydratedNs: number;
 }
 
 export interface ClusterState {
@@ -153,7 +155,7 @@ export class Hydration {
     if (state === undefined) {
       const connected = this.#isConnected(c.id, r.id);
       const facts = { id: r.id, workers: r.workers, connected, since: this.#now(), lostBecause: null };
-      state = { facts, verdict: null, lossSeen: false, hydratedSinceNs: null };
+      state = { facts, verdict: null, lossSeen: false, hydratedSinceNs: null, longestHydratedNs: 0 };
       c.replicas.set(r.id, state);
     }
     return state;
@@ -172,8 +174,8 @@ export class Hydration {
     // Each attempt to connect it that fails has its reason; it has been away since the first.
     const since = connected || was ? this.#now() : state.facts.since;
     state.facts = { ...state.facts, connected, since, lostBecause };
-    if (was && !connected) state.lossSeen = true;
-    if (!connected) state.hydratedSinceNs = null;
+    if (was && !connected)
+      Object.assign(state, { lossSeen: true, hydratedSinceNs: null, longestHydratedNs: 0 });
     this.#touchCluster(clusterId);
     this.#later();
   }
@@ -406,11 +408,18 @@ export class Hydration {
         objects.flatMap((o) => o.judged[i] ?? []),
       );
       r.verdict = verdict;
-      r.hydratedSinceNs = verdict.hydrated
-        ? (r.hydratedSinceNs ?? this.#world.options.clock.monotonicNs())
-        : null;
+      this.#countHydrated(r, verdict.hydrated);
       return replicaRow(c.id, r.facts, verdict);
     });
+  }
+
+  #countHydrated(r: ReplicaState, hydrated: boolean): void {
+    const now = this.#world.options.clock.monotonicNs();
+    if (hydrated) r.hydratedSinceNs ??= now;
+    else if (r.hydratedSinceNs !== null) {
+      r.longestHydratedNs = Math.max(r.longestHydratedNs, now - r.hydratedSinceNs);
+      r.hydratedSinceNs = null;
+    }
   }
 
   /** Called after each look again. */
