@@ -54,6 +54,8 @@ export interface QueryOptions extends Place {
   readonly times?: ReadTimes | undefined;
   /** Later queries will read at the same time. */
   readonly repeatable: boolean;
+  /** Told the times before they are waited for; more than once if the query finds another way. */
+  readonly chosen?: (times: ReadTimes) => void;
 }
 
 /** When a query reads: tables and what derives from them at `ts`, per-replica logs at `logs`. */
@@ -118,6 +120,7 @@ async function run(env: Environment, plan: QueryPlan, options: QueryOptions): Pr
   const built = fast === null ? withLogs(buildPlan(c, mir), c, logs) : null;
   const ts = timeOf(env, c, fast ?? built!, options);
   const times = { ts, logs };
+  options.chosen?.(times);
   const peek = { finishing: { ...finishing }, desc: descOf(mir), replicaId, signal: options.signal };
   if (fast !== null) {
     const timestamp = fast.isLog ? logs!.at : ts;

@@ -12,7 +12,7 @@ import { type Place, type QueryOptions, type QueryResult, type ReadTimes, runQue
 import type { RowStream } from './results.ts';
 import type { Settings } from './settings.ts';
 import { startSubscribe } from './subscribe.ts';
-import { fixTimes, type Transaction } from './transaction.ts';
+import { TimesToFix, type Transaction } from './transaction.ts';
 
 export interface SessionReadsOptions {
   readonly env: Environment;
@@ -72,10 +72,18 @@ export class SessionReads {
   }
 
   async query(query: QueryPlan, signal: AbortSignal, times?: ReadTimes): Promise<QueryResult> {
-    const result = await runQuery(this.#o.env, this.#lowered(query), this.#options(signal, times));
+    const { env } = this.#o;
     const t = this.#o.transaction();
-    if (t?.explicit && result.times !== null) fixTimes(this.#o.env, t, result.times);
-    return result;
+    const options = this.#options(signal, times);
+    if (t?.explicit !== true) return runQuery(env, this.#lowered(query), options);
+    const fixing = new TimesToFix(env, t);
+    try {
+      const result = await runQuery(env, this.#lowered(query), { ...options, chosen: fixing.chosen });
+      fixing.fix();
+      return result;
+    } finally {
+      fixing.release();
+    }
   }
 
   #options(signal: AbortSignal, times?: ReadTimes): QueryOptions {

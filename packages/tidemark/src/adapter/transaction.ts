@@ -40,23 +40,58 @@ export function release(t: Transaction): void {
 
 /**
  * From its first read on a transaction reads at one time, and logs at the time of its first read of a log: everything it might read stays
- * readable there.
+ * readable there. From when the time is chosen, for the query may take longer than anything stays readable by itself; the times are the
+ * transaction's once the query has an answer, for until then it may choose others.
  */
-export function fixTimes(env: Environment, t: Transaction, times: ReadTimes): void {
-  const { collections, clusters, catalog } = env;
-  const { times: before } = t;
-  const ts = before === undefined ? times.ts : undefined;
-  const logs = before?.logs == null ? times.logs?.at : undefined;
-  if (ts === undefined && logs === undefined) return;
-  t.times = times;
-  for (const { item } of catalog.loadedItems()) {
-    if (ts !== undefined && collections.has(item.id) && collections.since(item.id) <= ts)
-      t.holds.push(collections.hold(item.id, ts));
-    if (item.kind !== 'index') continue;
-    const instance = clusters.instances.get(item.cluster);
-    if (instance === undefined || !instance.hasCollection(item.id)) continue;
-    const at = hasLogTimes(catalog, item.on) ? logs : ts;
-    if (at !== undefined && instance.since(item.id) <= at) t.holds.push(instance.hold(item.id, at));
+export class TimesToFix {
+  readonly #env: Environment;
+  readonly #t: Transaction;
+  #times: ReadTimes | undefined;
+  #holds: readonly Hold[] = [];
+
+  constructor(env: Environment, t: Transaction) {
+    this.#env = env;
+    this.#t = t;
+  }
+
+  /** In the turn in which they are chosen. */
+  readonly chosen = (times: ReadTimes): void => {
+    const earlier = this.#holds;
+    this.#times = times;
+    this.#holds = this.#holdsAt(times);
+    for (const h of earlier) h.release();
+  };
+
+  #holdsAt(times: ReadTimes): readonly Hold[] {
+    const { collections, clusters, catalog } = this.#env;
+    const { times: before } = this.#t;
+    const ts = before === undefined ? times.ts : undefined;
+    const logs = before?.logs == null ? times.logs?.at : undefined;
+    const holds: Hold[] = [];
+    if (ts === undefined && logs === undefined) return holds;
+    for (const { item } of catalog.loadedItems()) {
+      if (ts !== undefined && collections.has(item.id) && collections.since(item.id) <= ts)
+        holds.push(collections.hold(item.id, ts));
+      if (item.kind !== 'index') continue;
+      const instance = clusters.instances.get(item.cluster);
+      if (instance === undefined || !instance.hasCollection(item.id)) continue;
+      const at = hasLogTimes(catalog, item.on) ? logs : ts;
+      if (at !== undefined && instance.since(item.id) <= at) holds.push(instance.hold(item.id, at));
+    }
+    return holds;
+  }
+
+  fix(): void {
+    if (this.#times === undefined) return;
+    const { ts, logs } = this.#times;
+    this.#t.times = { ts, logs: this.#t.times?.logs ?? logs };
+    this.#t.holds.push(...this.#holds);
+    this.#holds = [];
+  }
+
+  /** What was not fixed. */
+  release(): void {
+    for (const h of this.#holds) h.release();
   }
 }
 
