@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [--quick] [--only NAME] [--rows N] [--rounds N] [--durable] [--profile DIR]`
+ * `npm run bench -- [--quick] [--only NAME] [--rows N] [--rounds N] [--durable] [--workers N] [--shape INDEXES:TABLES] [--profile DIR]`
  *
  * Prints figures; ends with 1 if an answer was wrong, never because of a time.
  */
@@ -7,6 +7,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { ROUNDS, runBusy } from './busy.ts';
 import { runHydration } from './hydration.ts';
+import { runIdle } from './idle.ts';
 import { runManyIndexes } from './many-indexes.ts';
 import { runPaired } from './paired.ts';
 import { WORKLOADS, type WorkloadName } from './workloads.ts';
@@ -18,17 +19,19 @@ const { values } = parseArgs({
     rows: { type: 'string' },
     rounds: { type: 'string' },
     durable: { type: 'boolean', default: false },
+    workers: { type: 'string' },
+    shape: { type: 'string' },
     profile: { type: 'string' },
   },
 });
-const NAMES = [...Object.keys(WORKLOADS), 'busy', 'paired', 'many'];
+const NAMES = [...Object.keys(WORKLOADS), 'busy', 'paired', 'many', 'idle'];
 const { only, quick } = values;
 if (only !== undefined && !NAMES.includes(only)) {
   console.error(`--only takes one of ${NAMES.join(', ')}`);
   process.exit(2);
 }
 
-function positive(option: 'rows' | 'rounds', otherwise: number): number {
+function positive(option: 'rows' | 'rounds' | 'workers', otherwise: number): number {
   const text = values[option];
   const n = text === undefined ? otherwise : Number(text);
   if (Number.isInteger(n) && n > 0) return n;
@@ -53,6 +56,8 @@ if (workloads.length > 0) wrong += (await runHydration({ workloads, rows, quick,
 if (only === 'busy' || (only === undefined && !quick))
   await runBusy({ durable: values.durable, rounds, execArgv });
 if (only === 'paired') await runPaired({ rows: positive('rows', 10_000_000), rounds, execArgv });
+if (only === 'idle')
+  await runIdle({ durable: values.durable, workers: positive('workers', 1), shape: values.shape, execArgv });
 if (only === 'many') await runManyIndexes({ indexes: positive('rows', 1000), execArgv });
 console.log(`load at the end ${loadavg()[0]!.toFixed(1)}`);
 if (wrong > 0) process.exitCode = 1;

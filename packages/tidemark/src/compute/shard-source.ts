@@ -139,9 +139,13 @@ class Lister {
       listing.release();
     }
     const listen = await shard.listen(asOf);
+    const advanced = (frontier: Frontier): void => {
+      this.#advance(frontier);
+      passed(frontier);
+    };
     try {
       while (this.#handle.frontier < until && !this.#signal.aborted) {
-        const step = await listen.next(this.#signal);
+        const step = await listen.next(this.#signal, { advanced, until });
         if (step === null) break;
         this.#announce(step.parts, step.lower);
         this.#advance(step.upper);
@@ -208,6 +212,10 @@ class Reader implements OperatorLogic {
     this.#oks = oks;
     this.#errs = errs;
     this.#o = options;
+  }
+
+  get passesFrontiers(): boolean {
+    return this.#ready.length === 0 && this.#waiting.length === 0;
   }
 
   run(): void {

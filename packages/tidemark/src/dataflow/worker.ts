@@ -81,7 +81,7 @@ export class Worker implements OperatorHost {
   /** Sent by peers for dataflows that this worker has not built yet. */
   readonly #early = new Map<number, { readonly from: number; readonly message: MeshMessage }[]>();
   readonly #idle = new Set<Trace>();
-  /** Dataflows of which an operator ran. */
+  /** Dataflows of which an operator ran or was passed. */
   #ran = new Set<number>();
   #lastRan = -1;
 
@@ -168,6 +168,12 @@ export class Worker implements OperatorHost {
     this.#idle.add(trace);
   }
 
+  passed(dataflowIndex: number): void {
+    this.#note(dataflowIndex);
+    // Another worker's frontier may go through all there is, and nothing be left to run.
+    if (!this.#stepping && !this.hasWork) this.#onWake?.();
+  }
+
   get #queued(): number {
     return this.#queue.size + this.#urgentQueue.size;
   }
@@ -220,7 +226,7 @@ export class Worker implements OperatorHost {
     this.#ran.add(dataflow);
   }
 
-  /** The dataflows of which an operator ran since the last call: where a frontier can have moved. */
+  /** The dataflows of which an operator ran, or was passed, since the last call: where a frontier can have moved. */
   takeRan(): ReadonlySet<number> {
     const ran = this.#ran;
     if (ran.size > 0) this.#ran = new Set();

@@ -106,6 +106,16 @@ class Arranger {
     if (!isIdle || trace.mergeDebt > 0 || !from.isEmpty) ctx.reactivate();
   }
 
+  passFrontier(): boolean {
+    const { from, trace } = this.#p;
+    const { frontier } = from;
+    if (trace.mergeDebt > 0 || this.#batcher.sealing || !this.#batcher.isEmptyBefore(frontier)) return false;
+    if (frontier > trace.upper) this.#passOver(frontier);
+    // It may have begun a merge that is due.
+    if (trace.mergeDebt > 0) this.#p.ctx.reactivate();
+    return true;
+  }
+
   /** Absorbs and seals. Whether nothing is left to do but what new input brings. */
   #ingest(fuel: Fuel): boolean {
     const { from, trace } = this.#p;

@@ -8,6 +8,7 @@ export interface Probe {
   readonly frontier: Frontier;
   /** Whether everything at `time` has passed. */
   passed(time: Frontier): boolean;
+  /** `f` notes it and activates something: it does no work. */
   onChange(f: (frontier: Frontier) => void): void;
 }
 
@@ -16,15 +17,19 @@ export function probe<T extends Sized>(scope: Scope, stream: Stream<T>, name = '
   const from = op.input(stream);
   let told: Frontier = MIN_TIME;
   const listeners: ((f: Frontier) => void)[] = [];
+  const tell = (): void => {
+    if (from.frontier === told) return;
+    told = from.frontier;
+    for (const f of listeners) f(told);
+  };
   op.build(() => ({
-    get passesFrontiers() {
-      return listeners.length === 0;
+    passFrontier() {
+      tell();
+      return true;
     },
     run() {
       while (from.pull() !== undefined);
-      if (from.frontier === told) return;
-      told = from.frontier;
-      for (const f of listeners) f(told);
+      tell();
     },
   }));
   return {

@@ -3,9 +3,9 @@ import { assert } from '../base/assert.ts';
 import { SqlError } from '../base/error.ts';
 import { type Frontier, isEmpty, type Timestamp } from '../time/timestamp.ts';
 import { namedKeys, type ShardContext, type ShardLog } from './log.ts';
-import { blobKeys, listenReads, snapshotReads } from './read.ts';
+import { blobKeys, listenReads, nothingSince, snapshotReads } from './read.ts';
 import { checkReadable } from './rules.ts';
-import type { Listen, ListenStep, Listing, PartRead } from './shard-types.ts';
+import type { Listen, ListenStep, Listing, PartRead, Quiet } from './shard-types.ts';
 import type { ShardState } from './state.ts';
 
 /** Waits until `asOf` is complete, and lists what a reader at it reads. */
@@ -72,14 +72,14 @@ export class ShardListen implements Listen {
     return this.#frontier;
   }
 
-  async next(signal?: AbortSignal): Promise<ListenStep | null> {
+  async next(signal?: AbortSignal, quiet?: Quiet): Promise<ListenStep | null> {
     assert(!this.#pulling && !this.#closed, 'a listen is pulled one step at a time, until it is closed');
-    const lower = this.#frontier;
     this.#unpin();
-    if (isEmpty(lower)) return null;
+    if (isEmpty(this.#frontier)) return null;
     this.#pulling = true;
     try {
-      await this.#log.waitFor((s) => s.upper > lower, signal);
+      await this.#toGive(signal, quiet);
+      const lower = this.#frontier;
       let upper = lower;
       const { reads, unpin } = await pinned(this.#ctx, this.#log, (s) => {
         // A since at the frontier has already brought updates before it forward to it.
@@ -94,6 +94,41 @@ export class ShardListen implements Listen {
     } finally {
       this.#pulling = false;
     }
+  }
+
+  /** Resolves once there is a step to give. */
+  #toGive(signal: AbortSignal | undefined, quiet: Quiet | undefined): Promise<void> {
+    if (this.#gives(this.#log.state, quiet)) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => {
+        stop();
+        signal?.removeEventListener('abort', onAbort);
+        settle();
+      };
+      const onAbort = () =>
+        end(() =>
+          reject(new SqlError('query_canceled', `listening to shard ${this.#log.shardId} was canceled`)),
+        );
+      const stop = this.#log.followers.add({
+        moved: (s) => {
+          if (this.#gives(s, quiet)) end(resolve);
+        },
+        failed: (error) => end(() => reject(error)),
+      });
+      signal?.addEventListener('abort', onAbort);
+      if (signal?.aborted) onAbort();
+    });
+  }
+
+  /** Whether there is a step to give. One that is quiet is told, and passed. */
+  #gives(s: ShardState, quiet: Quiet | undefined): boolean {
+    const lower = this.#frontier;
+    if (s.upper <= lower) return false;
+    if (quiet === undefined || s.upper >= quiet.until || s.since >= lower || !nothingSince(s, lower))
+      return true;
+    this.#frontier = s.upper;
+    quiet.advanced(s.upper);
+    return false;
   }
 
   close(): void {

@@ -11,6 +11,7 @@ import { SqlError } from '../base/error.ts';
 import type { Blob } from './blob.ts';
 import type { CompactionLimits } from './compact.ts';
 import type { CasOp, Consensus, Seqno } from './consensus.ts';
+import { type FollowedLog, Followers } from './follow.ts';
 import type { PartCodec } from './part.ts';
 import type { Pins } from './pins.ts';
 import type { Decision, Refusal } from './rules.ts';
@@ -65,8 +66,10 @@ export const WRITE_TRIES = 3;
 
 export const consensusKey = (shardId: string): string => `shard/${shardId}`;
 
-export class ShardLog {
+export class ShardLog implements FollowedLog {
   readonly shardId: string;
+  /** Who hears of every state, as long as they like. */
+  readonly followers: Followers = new Followers(this);
   readonly #ctx: ShardContext;
   #state: ShardState;
   readonly #waiters = new Set<() => void>();
@@ -188,16 +191,16 @@ export class ShardLog {
   async waitFor(done: (s: ShardState) => boolean, signal?: AbortSignal): Promise<ShardState> {
     if (done(this.#state)) return this.#state;
     // Listening begins before reading, so that nothing falls between.
-    const stop = this.#listen();
+    const stop = this.listen();
     try {
       await this.refresh();
       while (!done(this.#state)) {
         if (signal?.aborted)
           throw new SqlError('query_canceled', `waiting for shard ${this.shardId} was canceled`);
         const before = this.#state.seqno;
-        if (this.#noticed <= before && (await this.#nextChange(signal)) === 'woken') continue;
+        if (this.#noticed <= before && (await this.nextChange(signal)) === 'woken') continue;
         await this.refresh();
-        if (this.#state.seqno === before) await this.#checkExists();
+        if (this.#state.seqno === before) await this.checkExists();
       }
       return this.#state;
     } finally {
@@ -205,13 +208,17 @@ export class ShardLog {
     }
   }
 
-  async #checkExists(): Promise<void> {
+  async checkExists(): Promise<void> {
     if ((await this.#ctx.consensus.head(consensusKey(this.shardId))) === null)
       throw droppedShard(this.shardId);
   }
 
+  get isBehind(): boolean {
+    return this.#noticed > this.#state.seqno;
+  }
+
   #listeners = 0;
-  #listen(): () => void {
+  listen(): () => void {
     this.#listeners++;
     this.#unsubscribe ??= this.#ctx.watch.subscribe(this.shardId, (notice) => {
       if (notice.seqno <= this.#noticed) return;
@@ -225,7 +232,8 @@ export class ShardLog {
     };
   }
 
-  #nextChange(signal: AbortSignal | undefined): Promise<'woken' | 'poll'> {
+  /** A wait of one poll interval, or until the state or a notice of a later one comes. */
+  nextChange(signal: AbortSignal | undefined): Promise<'woken' | 'poll'> {
     return new Promise((resolve) => {
       const end = (how: 'woken' | 'poll') => {
         cancel();

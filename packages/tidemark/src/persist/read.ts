@@ -29,6 +29,13 @@ export function listenReads(shardId: string, s: ShardState, from: Timestamp): Pa
   return out;
 }
 
+/** Whether it would be nothing: what a listener sees most of the time. Batches are contiguous, so only the last ones are looked at. */
+export function nothingSince(s: ShardState, from: Timestamp): boolean {
+  for (let i = s.batches.length - 1; i >= 0 && s.batches[i]!.upper > from; i--)
+    for (const part of s.batches[i]!.parts) if (part.maxTime >= from) return false;
+  return true;
+}
+
 /** Keys of the blobs that the reads need. */
 export const blobKeys = (reads: readonly PartRead[]): string[] =>
   reads.flatMap((r) => (r.part.key === null ? [] : [r.part.key]));

@@ -110,10 +110,18 @@ export interface ListenStep {
   readonly parts: readonly PartRead[];
 }
 
+/** For a listen that is told of steps without parts as they come, and goes on: nothing is waited for, read or allocated. */
+export interface Quiet {
+  /** The listen's frontier. */
+  advanced(frontier: Frontier): void;
+  /** Steps that end here or later are given like all others. */
+  readonly until: Frontier;
+}
+
 /** Steps after an as-of, in order, each beginning where the last one ended. */
 export interface Listen {
   /** The next step, once there is one; null after the empty upper. The blobs of the step before are let go. */
-  next(signal?: AbortSignal): Promise<ListenStep | null>;
+  next(signal?: AbortSignal, quiet?: Quiet): Promise<ListenStep | null>;
   /** Everything before this time was given. */
   readonly frontier: Frontier;
   close(): void;

@@ -85,6 +85,11 @@ export class OpenTime {
     this.#frontier = frontier;
   }
 
+  /** Nothing waits and nothing is to be emitted: to work would do no more than open the frontier. */
+  get isIdle(): boolean {
+    return !this.#flushing && this.held === EMPTY;
+  }
+
   /** Works until nothing can be done (true) or the fuel is spent. */
   work(fuel: Fuel, output: RuleOutput): boolean {
     for (;;) {

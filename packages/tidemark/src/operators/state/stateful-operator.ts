@@ -81,6 +81,13 @@ class StatefulLogic implements OperatorLogic {
     this.#report.update(this.#time);
   }
 
+  passFrontier(): boolean {
+    // What is open follows when there is work again.
+    if (!this.#time.isIdle || this.#held !== undefined) return false;
+    this.#time.advance(this.#from.frontier);
+    return true;
+  }
+
   #hold(implied: Capability): void {
     const { held } = this.#time;
     if (this.#held !== undefined && this.#held.time <= held && held !== EMPTY) {
