@@ -4,9 +4,11 @@
  * tenth of the environment's thread under status queries.
  */
 import { assert } from '../base/assert.ts';
+import type { GlobalId } from '../base/ids.ts';
 import { SqlArray, SqlList, SqlRecord } from '../repr/array.ts';
 import { Interval } from '../repr/interval.ts';
 import { Numeric } from '../repr/numeric.ts';
+import type { Frontier } from '../time/timestamp.ts';
 import type { Command } from './protocol.ts';
 
 const CLASSES = {
@@ -79,3 +81,54 @@ export const packData = (value: object): string => JSON.stringify(pack(value));
 
 export const packCommand = (command: Command): string => JSON.stringify(pack(command));
 export const unpackCommand = (text: string): Command => unpack(JSON.parse(text)) as Command;
+
+/** What indexes at rest get, all of them the same each second: one text. */
+interface SameCompaction {
+  readonly kind: 'sameCompaction';
+  readonly ids: readonly GlobalId[];
+  readonly frontier: Frontier;
+}
+
+/** Commands in their order, as texts; those in a row that let collections compact to the same time share one. */
+export class CommandTexts {
+  #texts: string[] = [];
+  #ids: GlobalId[] = [];
+  #frontier: Frontier = 0;
+
+  get isEmpty(): boolean {
+    return this.#texts.length === 0 && this.#ids.length === 0;
+  }
+
+  add(command: Command): void {
+    if (command.kind === 'allowCompaction') {
+      if (command.frontier !== this.#frontier) this.#endRow();
+      this.#frontier = command.frontier;
+      this.#ids.push(command.id);
+      return;
+    }
+    this.#endRow();
+    this.#texts.push(packCommand(command));
+  }
+
+  #endRow(): void {
+    if (this.#ids.length === 0) return;
+    const row: SameCompaction = { kind: 'sameCompaction', ids: this.#ids, frontier: this.#frontier };
+    this.#texts.push(packData(row));
+    this.#ids = [];
+  }
+
+  /** All that were added since the last call. */
+  take(): readonly string[] {
+    this.#endRow();
+    const texts = this.#texts;
+    this.#texts = [];
+    return texts;
+  }
+}
+
+/** The commands of one of those texts. */
+export function unpackCommands(text: string): readonly Command[] {
+  const c = unpack(JSON.parse(text)) as Command | SameCompaction;
+  if (c.kind !== 'sameCompaction') return [c];
+  return c.ids.map((id) => ({ kind: 'allowCompaction', id, frontier: c.frontier }));
+}

@@ -22,7 +22,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
 import { SqlError } from '../base/error.ts';
 
-export const FRAME_VERSION = 1;
+export const FRAME_VERSION = 2;
 export const PING_MS = 1000;
 export const SILENCE_MS = 5000;
 export const HANDSHAKE_MS = 5000;

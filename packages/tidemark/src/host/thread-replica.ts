@@ -6,12 +6,12 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { Logger } from '../base/clock.ts';
 import { OOM, type SharedBudget, sharedBudget } from '../compute/memory-budget.ts';
 import type { Command, ReplicaConnection, Response } from '../compute/protocol.ts';
-import { packCommand } from '../compute/wire.ts';
+import { CommandTexts } from '../compute/wire.ts';
 import { serveStores } from '../persist/rpc.ts';
 import type { StoreSet } from './shard-access.ts';
 import { storePort } from './store-port.ts';
 import { workerFlags } from './worker-flags.ts';
-import type { FromWorker, ToWorker, WorkerData } from './worker-protocol.ts';
+import { type FromWorker, type ToWorker, unfolded, type WorkerData } from './worker-protocol.ts';
 
 export interface ThreadReplicaOptions {
   readonly workers: number;
@@ -48,8 +48,8 @@ export class ThreadReplica implements ReplicaConnection {
   readonly #threads: Worker[] = [];
   readonly #servers: { close(): void }[] = [];
   readonly #ports: MessagePort[] = [];
-  /** Packed; sent together when the turn that sends them is over: a message wakes a thread. */
-  #outbox: string[] = [];
+  /** Sent together when the turn that sends them is over: a message wakes a thread. */
+  readonly #outbox = new CommandTexts();
   #state: 'running' | 'closing' | 'lost' = 'running';
 
   constructor(options: ThreadReplicaOptions) {
@@ -102,7 +102,7 @@ export class ThreadReplica implements ReplicaConnection {
   #receive(m: FromWorker): void {
     switch (m.kind) {
       case 'responses':
-        if (this.#state === 'running') for (const r of m.responses) this.onResponse(r);
+        for (const r of unfolded(m.responses)) if (this.#state === 'running') this.onResponse(r);
         break;
       case 'log':
         this.#logger[m.level](m.fields, m.message);
@@ -118,13 +118,13 @@ export class ThreadReplica implements ReplicaConnection {
 
   send(command: Command): void {
     if (this.#state !== 'running') return;
-    if (this.#outbox.push(packCommand(command)) === 1) queueMicrotask(() => this.#flush());
+    if (this.#outbox.isEmpty) queueMicrotask(() => this.#flush());
+    this.#outbox.add(command);
   }
 
   #flush(): void {
-    const commands = this.#outbox;
-    if (commands.length === 0) return;
-    this.#outbox = [];
+    if (this.#outbox.isEmpty) return;
+    const commands = this.#outbox.take();
     for (const t of this.#threads) t.postMessage({ kind: 'commands', commands } satisfies ToWorker);
   }
 

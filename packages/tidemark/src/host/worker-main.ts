@@ -8,7 +8,7 @@ import type { Logger } from '../base/clock.ts';
 import { ComputeWorker } from '../compute/compute-worker.ts';
 import { lostReason, MemoryBudget } from '../compute/memory-budget.ts';
 import { batchOfResponse, type Response } from '../compute/protocol.ts';
-import { unpackCommand } from '../compute/wire.ts';
+import { unpackCommands } from '../compute/wire.ts';
 import { remoteStores } from '../persist/rpc.ts';
 import { Shards } from '../persist/shards.ts';
 import { batchBuffers } from '../repr/batch.ts';
@@ -23,7 +23,7 @@ import { processUsage, threadUsage } from './resource-usage.ts';
 import { inMemory, shardAccess, watchUpper } from './shard-access.ts';
 import { SqliteConsensus } from './sqlite-consensus.ts';
 import { storePort } from './store-port.ts';
-import type { FromWorker, ToWorker, WorkerData } from './worker-protocol.ts';
+import { type FromWorker, folded, type ToWorker, type WorkerData } from './worker-protocol.ts';
 
 assert(parentPort !== null, 'a worker runs on a thread of its own');
 const port = parentPort;
@@ -127,7 +127,7 @@ function flush(): void {
     const batch = batchOfResponse(r);
     if (batch !== null) buffers.push(...batchBuffers(batch));
   }
-  post({ kind: 'responses', responses: responses.splice(0) }, [...new Set(buffers)]);
+  post({ kind: 'responses', responses: folded(responses.splice(0)) }, [...new Set(buffers)]);
 }
 
 /** A failed assertion of ours ends the replica; the environment hears why, and lives on. */
@@ -161,11 +161,11 @@ port.on('message', (message: ToWorker) => {
     return;
   }
   guarded(() => {
-    for (const packed of message.commands) {
-      const command = unpackCommand(packed);
-      if (command.kind === 'hello') forgetMemory();
-      worker.handle(command);
-    }
+    for (const text of message.commands)
+      for (const command of unpackCommands(text)) {
+        if (command.kind === 'hello') forgetMemory();
+        worker.handle(command);
+      }
   });
   wake();
 });

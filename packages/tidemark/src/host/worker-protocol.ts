@@ -1,7 +1,8 @@
 /** What the environment's thread and a worker thread say to each other, and what a worker is started with. */
 import type { MessagePort } from 'node:worker_threads';
+import type { GlobalId } from '../base/ids.ts';
 import type { SharedBudget } from '../compute/memory-budget.ts';
-import type { Response } from '../compute/protocol.ts';
+import type { FrontiersResponse, Response } from '../compute/protocol.ts';
 
 export interface WorkerData {
   readonly index: number;
@@ -21,7 +22,7 @@ export interface WorkerData {
 }
 
 export type FromWorker =
-  | { readonly kind: 'responses'; readonly responses: readonly Response[] }
+  | { readonly kind: 'responses'; readonly responses: readonly FoldedResponse[] }
   | {
       readonly kind: 'log';
       readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -32,7 +33,46 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly reason: string; readonly message: string }
   | { readonly kind: 'closed' };
 
-/** Commands are packed, in their order. */
+/** Commands are `CommandTexts`, in their order. */
 export type ToWorker =
   | { readonly kind: 'commands'; readonly commands: readonly string[] }
   | { readonly kind: 'close' };
+
+/** A response, or the same frontiers of several exports in a row: what all indexes at rest say each second. */
+export type FoldedResponse =
+  | Exclude<Response, FrontiersResponse>
+  | (FrontiersResponse & { readonly sameOf?: readonly GlobalId[] });
+
+export function folded(responses: readonly Response[]): FoldedResponse[] {
+  const out: FoldedResponse[] = [];
+  let first: FrontiersResponse | undefined;
+  let others: GlobalId[] = [];
+  const end = (): void => {
+    if (first !== undefined) out.push(others.length === 0 ? first : { ...first, sameOf: others });
+    first = undefined;
+    others = [];
+  };
+  for (const r of responses)
+    if (r.kind === 'frontiers' && first !== undefined && sameFrontiers(first, r)) others.push(r.id);
+    else {
+      end();
+      if (r.kind === 'frontiers') first = r;
+      else out.push(r);
+    }
+  end();
+  return out;
+}
+
+const sameFrontiers = (a: FrontiersResponse, b: FrontiersResponse): boolean =>
+  a.worker === b.worker && a.write === b.write && a.input === b.input && a.output === b.output;
+
+/** In the order in which they were said. */
+export function* unfolded(responses: readonly FoldedResponse[]): Iterable<Response> {
+  for (const r of responses)
+    if (r.kind !== 'frontiers' || r.sameOf === undefined) yield r;
+    else {
+      const { sameOf, ...first } = r;
+      yield first;
+      for (const id of sameOf) yield { ...first, id };
+    }
+}

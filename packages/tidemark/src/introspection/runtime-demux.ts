@@ -197,7 +197,10 @@ export class RuntimeDemux {
 
   #reachability(o: OperatorEntry, told: Told): void {
     if (o.ports === null) return;
-    for (const [port, { frontier }] of o.ports.inputs.entries()) {
+    // A thousand operators a second at rest: nothing is allocated for one that holds no capability.
+    const { inputs, outputs } = o.ports;
+    for (let port = 0; port < inputs.length; port++) {
+      const { frontier } = inputs[port]!;
       if (port === told.inputs.length) told.inputs.push(EMPTY);
       const old = told.inputs[port]!;
       if (frontier === old) continue;
@@ -205,14 +208,11 @@ export class RuntimeDemux {
       if (frontier !== EMPTY) this.#reach(o, TARGET, port, frontier, 1);
       told.inputs[port] = frontier;
     }
-    told.outputs = o.ports.outputs.length;
+    told.outputs = outputs.length;
     const now: number[] = [];
     o.ports.heldTimes(now);
-    this.#held(
-      o,
-      told,
-      now.sort((a, b) => a - b),
-    );
+    if (now.length > 1) now.sort((a, b) => a - b);
+    if (now.length > 0 || told.held.length > 0) this.#held(o, told, now);
   }
 
   /** From the times that were told to those of now, both ascending. */

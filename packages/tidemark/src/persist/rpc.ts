@@ -48,7 +48,7 @@ type ToServer =
 type ToClient =
   | { readonly t: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly t: 'error'; readonly id: number; readonly error: WireError }
-  | { readonly t: 'notice'; readonly notice: ShardNotice };
+  | { readonly t: 'notices'; readonly notices: readonly ShardNotice[] };
 
 interface WireError {
   /** null: not an error for users. */
@@ -122,6 +122,15 @@ export function serveStores(port: StorePort, stores: Stores): { close(): void } 
   const subscriptions = new Map<string, () => void>();
   const handlers = handlersOf({ ...stores, pins });
   const post = (message: ToClient, transfer: ArrayBuffer[] = []) => port.post(message, transfer);
+  // A commit moves some fifty shards at once: their notices are one message, as soon as whoever published them is done.
+  let noticed: ShardNotice[] = [];
+  const tell = () => {
+    if (noticed.length > 0) post({ t: 'notices', notices: noticed });
+    noticed = [];
+  };
+  const notice = (n: ShardNotice) => {
+    if (noticed.push(n) === 1) void Promise.resolve().then(tell);
+  };
   const answer = async (id: number, method: Method, args: readonly unknown[]) => {
     try {
       const value = await (handlers[method] as (...a: readonly unknown[]) => Promise<unknown>)(...args);
@@ -145,10 +154,7 @@ export function serveStores(port: StorePort, stores: Stores): { close(): void } 
         watch.publish(m.notices);
         break;
       case 'subscribe':
-        subscriptions.set(
-          m.shardId,
-          watch.subscribe(m.shardId, (notice) => post({ t: 'notice', notice })),
-        );
+        subscriptions.set(m.shardId, watch.subscribe(m.shardId, notice));
         break;
       case 'unsubscribe':
         subscriptions.get(m.shardId)?.();
@@ -160,6 +166,7 @@ export function serveStores(port: StorePort, stores: Stores): { close(): void } 
     close() {
       for (const end of subscriptions.values()) end();
       subscriptions.clear();
+      noticed = [];
       pins.close();
     },
   };
@@ -213,8 +220,8 @@ class StoreClient {
   }
 
   #receive(m: ToClient): void {
-    if (m.t === 'notice') {
-      for (const f of [...(this.#listeners.get(m.notice.shardId) ?? [])]) f(m.notice);
+    if (m.t === 'notices') {
+      for (const n of m.notices) for (const f of [...(this.#listeners.get(n.shardId) ?? [])]) f(n);
       return;
     }
     const asked = this.#asked.get(m.id);
