@@ -8,12 +8,14 @@ import { exchangeRows } from '../operators/exchange.ts';
 import { join } from '../operators/join.ts';
 import { negate } from '../operators/negate.ts';
 import { probe } from '../operators/probe.ts';
+import { reduce } from '../operators/reduce.ts';
 import { type InputHandle, source } from '../operators/source.ts';
 import { batchOf, contents, TestCluster, type Update, updatesOf } from '../operators/test-cluster.ts';
 import { union } from '../operators/union.ts';
 import type { Batch } from '../repr/batch.ts';
 import { hashRows } from '../repr/hash.ts';
 import type { Kind } from '../repr/types.ts';
+import { SeededRandom } from '../testkit/random.ts';
 import { EMPTY } from '../time/timestamp.ts';
 import { arrangementSpec } from '../trace/arranged-batch.ts';
 import type { Scope } from './builder.ts';
@@ -399,6 +401,78 @@ describe('worker', () => {
     input.close();
     settle();
     for (const [what, n] of Object.entries(worker.debugCounts())) assert.equal(n, 0, what);
+  });
+
+  it('runs one operator of an idle dataflow for a tick, and says which dataflows it went through', () => {
+    const runs: string[] = [];
+    const names = new Map<number, string>();
+    const mesh = new LocalMesh(2);
+    const random = new SeededRandom(1);
+    let woken = 0;
+    const workers = [0, 1].map((index) => {
+      const worker = new Worker({
+        index,
+        peers: 2,
+        mesh: mesh.end(index),
+        clock: { nowMs: () => 0, monotonicNs: () => 0 },
+        events: {
+          ...noEvents,
+          operatorCreated: (id, _address, name) => names.set(id, name),
+          scheduleStart: (id) => runs.push(names.get(id)!),
+        },
+        onWake: () => {
+          if (index === 0) woken++;
+        },
+      });
+      mesh.attach(index, worker);
+      return worker;
+    });
+    const inputs = workers.map((worker) => {
+      let input!: InputHandle;
+      worker.buildDataflow('d', (scope) => {
+        const s = source(scope);
+        input = s.handle;
+        const kept = exchangeRows(scope, s.stream, exchange([0], hashRows));
+        const groups = reduce(scope, kept, {
+          collection: 'groups',
+          keys: [0],
+          keyKinds: ['i32'],
+          aggregates: [],
+          encodeError: () => new Uint8Array(0),
+        });
+        arrange(scope, groups.oks, { spec: arrangementSpec(['i32'], [0]) });
+        probe(scope, groups.errs).onChange(() => undefined);
+      });
+      return input;
+    });
+    const settle = (): void => {
+      do {
+        while (mesh.pending > 0) mesh.deliverOne(random);
+        for (const w of workers) while (w.step({ budgetNs: 1 }) === 'more');
+      } while (mesh.pending > 0);
+    };
+    settle();
+    for (const w of workers) w.takeRan();
+    runs.length = 0;
+    // The other worker's frontier does not move: nothing goes through the exchange yet.
+    inputs[0]!.advanceTo(5);
+    settle();
+    assert.deepEqual(runs, ['Source']);
+    runs.length = 0;
+    inputs[1]!.advanceTo(5);
+    workers[1]!.step({ budgetNs: 1 });
+    for (const w of workers) w.takeRan();
+    woken = 0;
+    assert.ok(mesh.pending > 0);
+    settle();
+    // Worker 0 ran nothing: the frontier came from outside and went through, and its host gives it a step to tell so.
+    assert.deepEqual(runs, ['Source']);
+    assert.ok(woken > 0);
+    assert.deepEqual([...workers[0]!.takeRan()], [0]);
+    for (const input of inputs) input.close();
+    settle();
+    for (const w of workers)
+      for (const [what, n] of Object.entries(w.debugCounts())) assert.equal(n, 0, what);
   });
 
   it('frees what a failing description had made', () => {

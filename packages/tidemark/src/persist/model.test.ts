@@ -127,8 +127,14 @@ async function startListening(w: World, { shards, shard }: Process): Promise<voi
 
 async function pull(w: World, l: Listener): Promise<void> {
   if (l.listen.frontier >= w.upper) return;
-  const lower = l.listen.frontier;
-  const step = (await l.listen.next())!;
+  let lower = l.listen.frontier;
+  const advanced = (frontier: number): void => {
+    assert.ok(frontier > lower && frontier === l.listen.frontier && frontier < w.upper);
+    lower = frontier;
+    assert.deepEqual(accumulate(l.seen), accumulate(w.contents, lower - 1), `quiet up to ${lower}`);
+  };
+  const quiet = w.random.below(2) === 0 ? undefined : { until: w.upper, advanced };
+  const step = (await l.listen.next(undefined, quiet))!;
   assert.equal(step.lower, lower);
   const updates = await readAll(l.shards, step.parts);
   assert.ok(updates.every(([, t]) => t >= step.lower && t < step.upper));
