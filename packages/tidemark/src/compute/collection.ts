@@ -18,7 +18,7 @@ import {
 import { EMPTY, type Frontier, isEmpty, MIN_TIME, meet, type Timestamp } from '../time/timestamp.ts';
 import type { IndexTraces } from './peeks.ts';
 import { ProgressReporter, type SnapshotProgress } from './progress.ts';
-import type { LifecycleResponse, Response } from './protocol.ts';
+import type { FrontiersResponse, LifecycleResponse, Response } from './protocol.ts';
 import type { Sink, SinkAnswers } from './sink/sink.ts';
 
 export interface CollectionOptions {
@@ -195,20 +195,20 @@ export class Collection {
 
   #frontiers(write: Frontier, input: Frontier, output: Frontier): void {
     const moved = (now: Frontier, before: Frontier): boolean => now > before && now > this.#reportFrom;
-    const response = {
-      ...(moved(write, this.#write) && { write }),
-      ...(moved(input, this.#input) && { input }),
-      ...(moved(output, this.#outputFrontier) && { output }),
+    const response: { -readonly [K in keyof FrontiersResponse]: FrontiersResponse[K] } = {
+      kind: 'frontiers',
+      worker: this.#o.worker,
+      id: this.id,
     };
-    if (Object.keys(response).length === 0) return;
-    if (response.write !== undefined) {
+    if (moved(write, this.#write)) {
+      response.write = write;
       this.#write = write;
       this.log?.frontier(write);
     }
-    if (response.input !== undefined) this.#input = input;
-    if (response.output !== undefined) this.#outputFrontier = output;
-    if (this.#answers === null)
-      this.#o.send({ kind: 'frontiers', worker: this.#o.worker, id: this.id, ...response });
+    if (moved(input, this.#input)) response.input = this.#input = input;
+    if (moved(output, this.#outputFrontier)) response.output = this.#outputFrontier = output;
+    const moves = response.write ?? response.input ?? response.output;
+    if (moves !== undefined && this.#answers === null) this.#o.send(response);
   }
 
   #outputPassed(): void {

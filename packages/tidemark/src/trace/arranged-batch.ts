@@ -12,7 +12,7 @@
 import { type Column, columnBytes, nullColumn } from '../repr/column.ts';
 import { hashRows, rowsEqual } from '../repr/hash.ts';
 import type { Kind } from '../repr/types.ts';
-import type { Frontier, Timestamp } from '../time/timestamp.ts';
+import { type Frontier, MIN_TIME, type Timestamp } from '../time/timestamp.ts';
 import type { Pace, Steps } from './fuel.ts';
 import { touched } from './large-arrays.ts';
 
@@ -84,20 +84,26 @@ export interface ArrangedBatch {
 
 const EMPTY_TABLE: Int32Array<ArrayBuffer> = new Int32Array(1);
 
-const empties = new WeakMap<ArrangementSpec, Omit<ArrangedBatch, 'lower' | 'upper' | 'since'>>();
+const empties = new WeakMap<ArrangementSpec, ArrangedBatch>();
 
-/** A batch without updates. Those of one arrangement share their columns: a worker at rest seals hundreds of them a second. */
+/**
+ * A batch without updates. Those of one arrangement share their columns: a worker at rest seals hundreds of them a second. Copied from
+ * one object with the bounds set, not spread from two: 0.15 µs, not 1.1.
+ */
 export function emptyArranged(
   spec: ArrangementSpec,
-  bounds: { readonly lower: Frontier; readonly upper: Frontier; readonly since: Frontier },
+  { lower, upper, since }: { readonly lower: Frontier; readonly upper: Frontier; readonly since: Frontier },
 ): ArrangedBatch {
   let empty = empties.get(spec);
   if (empty === undefined) empties.set(spec, (empty = nothing(spec)));
-  return { ...bounds, ...empty };
+  return { ...empty, lower, upper, since };
 }
 
-function nothing(spec: ArrangementSpec): Omit<ArrangedBatch, 'lower' | 'upper' | 'since'> {
+function nothing(spec: ArrangementSpec): ArrangedBatch {
   return {
+    lower: MIN_TIME,
+    upper: MIN_TIME,
+    since: MIN_TIME,
     length: 0,
     keyCount: 0,
     keys: spec.keyColumns.map((c) => emptyOf(spec.kinds[c]!)),
