@@ -156,7 +156,8 @@ export class Operator implements PortOwner, CapabilityHolder, OperatorContext, O
   /**
    * Most of what an idle dataflow sees is frontiers. Where there is nothing to pull and the rule has little or nothing to do about them,
    * they go on at once, through whole chains, and no run is queued, timed and logged for each operator: of the 12 operators of an index
-   * over a GROUP BY one runs each second, the source. The end takes its turn: it may take down the dataflow.
+   * over a GROUP BY one runs each second, the source (`bench -- --only idle` has what it costs). The end takes its turn: it may take down
+   * the dataflow.
    */
   advanced(): void {
     if (!this.#passes()) return this.activate();
