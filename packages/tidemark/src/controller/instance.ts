@@ -141,9 +141,8 @@ export class ComputeInstance {
   }
 
   #add(c: Parameters<typeof newCollection>[0]): Collection {
-    const collection = newCollection(c, () => this.#compact(c.id));
+    const collection = this.#scheduler.add(newCollection(c, () => this.#compact(c.id)));
     this.#collections.set(c.id, collection);
-    this.#scheduler.add(collection);
     return collection;
   }
 
@@ -423,7 +422,6 @@ export class ComputeInstance {
 
   #end(c: Collection): void {
     this.#collections.delete(c.id);
-    this.#scheduler.remove(c);
     this.#sendOf(c, { kind: 'allowCompaction', id: c.id, frontier: EMPTY });
     this.#failures.forget(c.id);
     for (const r of this.#replicas.values()) r.forget(c.id);

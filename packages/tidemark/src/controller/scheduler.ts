@@ -26,13 +26,10 @@ export class Scheduler {
     this.#o = options;
   }
 
-  /** It may have to wait. */
-  add(c: Collection): void {
+  /** It may have to wait; forgotten once it is no collection any more. */
+  add(c: Collection): Collection {
     if (!c.scheduled) this.#waiting.add(c);
-  }
-
-  remove(c: Collection): void {
-    this.#waiting.delete(c);
+    return c;
   }
 
   /** Looks again at all that waits: on each move of a frontier. */
@@ -40,6 +37,10 @@ export class Scheduler {
     for (let again = this.#waiting.size > 0; again; ) {
       again = false;
       for (const c of this.#waiting) {
+        if (this.#o.collections.get(c.id) !== c) {
+          this.#waiting.delete(c);
+          continue;
+        }
         if (c.failure !== undefined) continue;
         // Held by a reader although it and its input were dropped: it will never start, and the reader must hear of it.
         if (this.readsDropped(c)) {
