@@ -1,7 +1,10 @@
 /** The one time of a transaction, from when it is chosen: what else it may read stays readable there, however long its first query takes. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { openTest, type TestEnvironment } from '../packages/tidemark/src/testkit/simulator.ts';
+import { temporaryDirectory } from './support/at-end.ts';
 import { onWorkers } from './support/on-workers.ts';
 
 async function opened(workers: number): Promise<TestEnvironment> {
@@ -42,6 +45,26 @@ onWorkers(
     await finish(t);
   },
 );
+
+test('COPY fixes the time as any query does, and keeps to it', async (context) => {
+  const directory = await temporaryDirectory(context);
+  const t = await opened(1);
+  const session = t.session();
+  const ask = (sql: string) => t.start(sql, session).result();
+  const copied = async (name: string): Promise<string> => {
+    await ask(`COPY (SELECT x FROM other ORDER BY x) TO '${join(directory, name)}'`);
+    return readFile(join(directory, name), 'utf8');
+  };
+  await ask('BEGIN');
+  assert.equal(await copied('first'), '10\n');
+  await t.exec('INSERT INTO other VALUES (100)');
+  await t.advance(5000);
+  assert.deepEqual(await ask('SELECT x FROM sums'), [{ x: 10n }]);
+  assert.equal(await copied('again'), '10\n');
+  await ask('COMMIT');
+  assert.equal(await copied('later'), '10\n100\n');
+  await finish(t);
+});
 
 test('a first query that is given up leaves no hold, and the transaction fails as with any error', async () => {
   const t = await opened(1);

@@ -14,6 +14,8 @@ import type { Environment } from './environment.ts';
 import { prepareRead, type QueryOptions, runQuery } from './query.ts';
 import { type Result, streamOf } from './results.ts';
 
+export type CopyToPlan = Extract<Plan, { kind: 'copyTo' }>;
+
 export interface CopyRequest {
   readonly query: QueryPlan;
   readonly evalContext: EvalContext;
@@ -21,11 +23,7 @@ export interface CopyRequest {
 }
 
 /** To the client, or to a file on the replica's machine. */
-export async function copyResult(
-  env: Environment,
-  plan: Extract<Plan, { kind: 'copyTo' }>,
-  request: CopyRequest,
-): Promise<Result> {
+export async function copyResult(env: Environment, plan: CopyToPlan, request: CopyRequest): Promise<Result> {
   const format = copyFormat(plan.options);
   if (plan.location !== undefined) {
     const path = pathOf(plan.location, request.evalContext);

@@ -146,6 +146,7 @@ export async function prepareRead(
   const { c, mir, replicaId, logs } = await placeRead(env, plan, options);
   const built = withLogs(buildPlan(c, mir), c, logs);
   const ts = timeOf(env, c, built, options);
+  options.chosen?.({ ts, logs });
   return { c, built, ts, mirDesc: descOf(mir), replicaId };
 }
 

@@ -6,10 +6,10 @@ import type { SelectPlan, SubscribePlan } from '../plan/statement/plan.ts';
 import { planStatement, type StatementContext } from '../plan/statement.ts';
 import type { Statement } from '../sql/ast-statement.ts';
 import { lowerCatalogCalls } from './catalog-functions.ts';
-import type { CopyRequest } from './copy-to.ts';
+import { type CopyToPlan, copyResult } from './copy-to.ts';
 import type { Environment } from './environment.ts';
 import { type Place, type QueryOptions, type QueryResult, type ReadTimes, runQuery } from './query.ts';
-import type { RowStream } from './results.ts';
+import type { Result, RowStream } from './results.ts';
 import type { Settings } from './settings.ts';
 import { startSubscribe } from './subscribe.ts';
 import { TimesToFix, type Transaction } from './transaction.ts';
@@ -72,13 +72,17 @@ export class SessionReads {
   }
 
   async query(query: QueryPlan, signal: AbortSignal, times?: ReadTimes): Promise<QueryResult> {
-    const { env } = this.#o;
+    const lowered = this.#lowered(query);
+    return this.#fixing(this.#options(signal, times), (options) => runQuery(this.#o.env, lowered, options));
+  }
+
+  /** Reads at the times of the transaction that is open, or fixes them. */
+  async #fixing<T>(options: QueryOptions, read: (options: QueryOptions) => Promise<T>): Promise<T> {
     const t = this.#o.transaction();
-    const options = this.#options(signal, times);
-    if (t?.explicit !== true) return runQuery(env, this.#lowered(query), options);
-    const fixing = new TimesToFix(env, t);
+    if (t?.explicit !== true) return read(options);
+    const fixing = new TimesToFix(this.#o.env, t);
     try {
-      const result = await runQuery(env, this.#lowered(query), { ...options, chosen: fixing.chosen });
+      const result = await read({ ...options, chosen: fixing.chosen });
       fixing.fix();
       return result;
     } finally {
@@ -102,13 +106,13 @@ export class SessionReads {
     return { ...query, mir: lowerCatalogCalls(query.mir, { catalog: env.catalog, names: names() }) };
   }
 
-  /** What COPY … TO takes from a query. */
-  copy(query: QueryPlan, signal: AbortSignal): CopyRequest {
-    return {
-      query: this.#lowered(query),
-      evalContext: this.#o.context().eval,
-      where: this.#options(signal),
-    };
+  /** COPY … TO. */
+  copy(plan: CopyToPlan, signal: AbortSignal): Promise<Result> {
+    const query = this.#lowered(plan.query);
+    const { eval: evalContext } = this.#o.context();
+    return this.#fixing(this.#options(signal), (where) =>
+      copyResult(this.#o.env, plan, { query, evalContext, where }),
+    );
   }
 
   subscribe(plan: SubscribePlan): Promise<RowStream> {

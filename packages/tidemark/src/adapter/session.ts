@@ -10,7 +10,6 @@ import type { EvalContext } from '../expr/functions.ts';
 import { type Plan, planStatement, type StatementContext } from '../plan/statement.ts';
 import type { Datum, RelationDesc, SqlType } from '../repr/types.ts';
 import type { Statement } from '../sql/ast-statement.ts';
-import { copyResult } from './copy-to.ts';
 import { Cursors } from './cursors.ts';
 import { dataflowContext } from './ddl/create.ts';
 import { executeDdl, NOTHING_TO_DO } from './ddl/execute.ts';
@@ -252,7 +251,7 @@ export class Session {
       case 'copySubscribe':
         return streamResult(plan, (p) => this.#reads.subscribe(p));
       case 'copyTo':
-        return copyResult(this.#env, plan, this.#reads.copy(plan.query, signal));
+        return this.#reads.copy(plan, signal);
       case 'copyFrom':
       case 'explainTimestamp':
         throw unsupported(plan.kind === 'copyFrom' ? 'COPY … FROM' : 'EXPLAIN TIMESTAMP');
