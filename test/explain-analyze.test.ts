@@ -99,6 +99,25 @@ test('AS SQL is the query that answers, and another cluster cannot', async () =>
   await t.close();
 });
 
+test('with introspection off it is refused, and says how to turn it on', async () => {
+  const t = await running(1);
+  await t.exec(
+    `CREATE CLUSTER off REPLICAS (r1 (SIZE '1', INTROSPECTION INTERVAL 0)); SET cluster = off; CREATE INDEX o ON t (a)`,
+  );
+  await t.advance(3000);
+  await assert.rejects(t.query('EXPLAIN ANALYZE MEMORY FOR INDEX o'), {
+    code: 'object_not_in_prerequisite_state',
+    message: 'introspection of cluster "off" is off, so nothing tells what "o" costs',
+    hint: 'give the cluster, or one of its replicas, an INTROSPECTION INTERVAL above 0',
+  });
+  assert.ok((await t.query('EXPLAIN ANALYZE MEMORY FOR INDEX o AS SQL')).length > 0);
+  await t.exec("CREATE CLUSTER REPLICA off.r2 (SIZE '1')");
+  await t.advance(3000);
+  await t.exec('SET cluster_replica = r2');
+  assert.equal((await t.query('EXPLAIN ANALYZE MEMORY FOR INDEX o'))[0]!['records'], 1000n);
+  await t.close();
+});
+
 test('a client gets rows with names and types', async () => {
   const db = await openWireDatabase();
   try {

@@ -120,6 +120,9 @@ test('what replicas tell of a replacement is told of the object that it maintain
   const sizes = await t.query(`SELECT size > 0 AS known FROM mz_internal.mz_object_arrangement_sizes
     WHERE object_id = '${mv}'`);
   assert.deepEqual(sizes, [{ known: true }]);
+  const mapped = await t.query(`SELECT DISTINCT m.name FROM mz_introspection.mz_mappable_objects m
+    JOIN mz_introspection.mz_lir_mapping l ON l.global_id = m.global_id`);
+  assert.deepEqual(mapped, [{ name: 'tidemark.public.mv' }], 'a way from its name to its plan');
   assert.ok(before > 0);
   assert.ok((await t.query(plan)).length >= before, 'its plan is that of what maintains it now');
   await t.exec('DROP TABLE t CASCADE');

@@ -71,15 +71,14 @@ export interface ReplicaEntry {
   readonly name: string;
   readonly workers: number;
   readonly size: string;
+  /** Whether introspection is on. */
+  readonly logs: boolean;
 }
 
 export interface ClusterEntry {
   readonly id: ClusterId;
   readonly name: string;
   readonly replicas: readonly ReplicaEntry[];
-  /** Milliseconds; 0 switches introspection off. */
-  readonly introspectionIntervalMs: number;
-  readonly introspectionDebugging: boolean;
 }
 
 /** How a session resolves names. */

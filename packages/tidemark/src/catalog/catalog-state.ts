@@ -137,14 +137,9 @@ export class CatalogState implements CatalogReader {
       name: r.name,
       workers: r.workers,
       size: r.size,
+      logs: (r.introspection?.intervalMs ?? c.introspectionIntervalMs) > 0,
     }));
-    return {
-      id,
-      name: c.name,
-      replicas,
-      introspectionIntervalMs: c.introspectionIntervalMs,
-      introspectionDebugging: c.introspectionDebugging,
-    };
+    return { id, name: c.name, replicas };
   }
 
   replicasOf(clusterId: ClusterId): readonly ReplicaEntity[] {

@@ -137,6 +137,4 @@ const QUICKSTART: ClusterEntry = {
   id: TEST_CLUSTER,
   name: 'quickstart',
   replicas: [],
-  introspectionIntervalMs: 1000,
-  introspectionDebugging: false,
 };

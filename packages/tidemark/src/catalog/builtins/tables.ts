@@ -2,7 +2,6 @@
  * The catalog's own tables. Each says how an entity becomes rows; the environment keeps what it emitted for an entity and
  * retracts exactly that. Tables without such a rule are written while the environment runs: by `LiveRows`, or by the history.
  */
-import { idClass } from '../../base/ids.ts';
 import { Interval } from '../../repr/interval.ts';
 import { type Datum, oidOf, TYPES, typeToString, typmodOf } from '../../repr/types.ts';
 import { type CatalogItem, isRelation } from '../catalog-reader.ts';
@@ -279,8 +278,7 @@ export const BUILTIN_TABLES = [
     columns: columns('id text', 'global_id text'),
     key: ['id', 'global_id'],
     rows: {
-      item: ({ item, entity }) =>
-        idClass(item.id) === 'user' ? [[item.id, entity?.exportId ?? item.id]] : [],
+      item: ({ item, entity }) => [[item.id, entity?.exportId ?? item.id]],
     },
   }),
   table({

@@ -138,7 +138,8 @@ export const INTROSPECTION_VIEWS: readonly BuiltinView[] = [
       FROM mz_catalog.mz_objects o
       JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id
       LEFT JOIN mz_catalog.mz_databases d ON d.id = s.database_id
-      JOIN mz_introspection.mz_compute_exports e ON e.export_id = o.id
+      JOIN mz_internal.mz_object_global_ids i ON i.id = o.id
+      JOIN mz_introspection.mz_compute_exports e ON e.export_id = i.global_id
       JOIN mz_introspection.mz_dataflow_global_ids g ON g.id = e.dataflow_id`,
   }),
   ofWorkerZero({

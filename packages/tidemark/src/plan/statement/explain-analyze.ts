@@ -126,6 +126,12 @@ export function planExplainAnalyze(s: ExplainAnalyzeStatement, context: Statemen
     );
   const sql = querySql(s, item, context.catalog.exportOf(item.id));
   if (s.asSql) return { kind: 'explain', column: 'SQL', lines: lines(sql) };
+  if (cluster && cluster.replicas.length > 0 && !cluster.replicas.some((r) => r.logs))
+    throw new SqlError(
+      'object_not_in_prerequisite_state',
+      `introspection of cluster "${cluster.name}" is off, so nothing tells what "${item.name.item}" costs`,
+      { hint: 'give the cluster, or one of its replicas, an INTROSPECTION INTERVAL above 0' },
+    );
   const statement = parseStatement(sql);
   if (statement.kind !== 'selectStatement') throw new SqlError('internal_error', 'it is a query');
   return { kind: 'select', query: planQuery(statement.query, context), asOf: undefined };
