@@ -85,3 +85,19 @@ for (let seed = FIRST; seed < FIRST + RUNS; seed++)
     await t.assertNothingLeft();
     await t.close();
   });
+
+test('a read that waits for the store hears its timeout and its cancel', async () => {
+  const t = await openTest();
+  await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+  const release = t.hang();
+  const reads = ['SELECT a FROM t', 'SUBSCRIBE t', 'SELECT mz_now(), a FROM t', 'UPDATE t SET a = 2'];
+  const timed = reads.map((sql) => t.start(`SET statement_timeout = '1s'; ${sql}`));
+  const canceled = reads.map((sql) => t.start(sql));
+  await t.run();
+  for (const s of canceled) s.cancel();
+  for (const s of [...timed, ...canceled])
+    await assert.rejects(s.result(), (e: SqlError) => e.sqlstate === '57014');
+  release();
+  assert.deepEqual((await t.query('SELECT a FROM t')).values, [[1]]);
+  await t.close();
+});

@@ -9,6 +9,7 @@
 import { assert } from '../base/assert.ts';
 import { SqlError } from '../base/error.ts';
 import type { ClusterId, GlobalId } from '../base/ids.ts';
+import { unlessAborted } from '../base/unless-aborted.ts';
 import type { Shard } from '../persist/shard.ts';
 import type { Fence } from '../persist/shard-types.ts';
 import type { Frontier } from '../time/timestamp.ts';
@@ -102,8 +103,13 @@ export class Leadership {
     return this.#error;
   }
 
-  /** Resolves when a strict answer may be given at the oracle's read time; rejects when another process leads. */
-  confirm(): Promise<void> {
+  /** Resolves when a strict answer may be given at the oracle's read time; rejects when another process leads, or who asks gives up. */
+  confirm(signal?: AbortSignal): Promise<void> {
+    const confirmed = this.#confirm();
+    return signal === undefined ? confirmed : unlessAborted(confirmed, signal);
+  }
+
+  #confirm(): Promise<void> {
     if (this.#error !== undefined) return Promise.reject(this.#error);
     if (this.#next !== null) return this.#next;
     // A question that is under way does not count: a write may have been acknowledged after it was asked.

@@ -163,7 +163,8 @@ async function placeRead(
 }> {
   refuseFailed(env, plan.reads);
   const c = readableAt(clusterOf(env, plan, options), options.times);
-  if (!options.serializable && options.times === undefined) await confirm(env, c, plan);
+  if (!options.serializable && options.times === undefined)
+    await confirm(env, c, { plan, signal: options.signal });
   if (options.times === undefined && tellsPresent(env, plan.reads)) env.hydration.refreshQueue();
   const mir = options.times === undefined ? workedIn(env, plan, { c, options }) : plan.mir;
   const { logReads, replicaId } = answeredBy(env, c, plan.reads, options);
@@ -223,9 +224,13 @@ export function tellWait(
 }
 
 /** What replicas log about themselves is as new as it is; the catalog also answers while the store does not. */
-async function confirm(env: Environment, c: DataflowContext, plan: QueryPlan): Promise<void> {
+async function confirm(
+  env: Environment,
+  c: DataflowContext,
+  { plan, signal }: { readonly plan: QueryPlan; readonly signal: AbortSignal },
+): Promise<void> {
   if (plan.reads.every((id) => hasLogTimes(env.catalog, id))) return;
-  await env.leadership.confirm().catch((error: unknown) => {
+  await env.leadership.confirm(signal).catch((error: unknown) => {
     if (c.clusterId !== SYSTEM_CLUSTER.id || !losesAnswers(error)) throw error;
   });
 }

@@ -62,7 +62,7 @@ export class SessionReads {
       throw unsupported('reading in a transaction that has written', { hint: 'commit first' });
     const usesNow = plan.query.contextual.includes('mz_now');
     if (!usesNow) return this.query(plan.query, signal);
-    if (t?.times === undefined && !this.#serializable) await env.leadership.confirm();
+    if (t?.times === undefined && !this.#serializable) await env.leadership.confirm(signal);
     // The time is chosen from what the plan reads; then it is planned again with it.
     const times = t?.times ?? { ts: env.oracle.readTime, logs: null };
     const again = planStatement(statement, context(params, times.ts));
@@ -115,8 +115,8 @@ export class SessionReads {
     );
   }
 
-  subscribe(plan: SubscribePlan): Promise<RowStream> {
+  subscribe(plan: SubscribePlan, signal: AbortSignal): Promise<RowStream> {
     const { env, sessionId, context } = this.#o;
-    return startSubscribe(env, plan, { ...this.#place, sessionId, evalContext: context().eval });
+    return startSubscribe(env, plan, { ...this.#place, sessionId, evalContext: context().eval, signal });
   }
 }

@@ -249,7 +249,7 @@ export class Session {
         };
       case 'subscribe':
       case 'copySubscribe':
-        return streamResult(plan, (p) => this.#reads.subscribe(p));
+        return streamResult(plan, (p) => this.#reads.subscribe(p, signal));
       case 'copyTo':
         return this.#reads.copy(plan, signal);
       case 'copyFrom':
@@ -420,7 +420,7 @@ export class Session {
         this.#cursors.refuseDuplicate(plan.name);
         const { desc, rows } =
           plan.plan.kind === 'subscribe'
-            ? { desc: plan.plan.desc, rows: await this.#reads.subscribe(plan.plan) }
+            ? { desc: plan.plan.desc, rows: await this.#reads.subscribe(plan.plan, signal) }
             : await this.#reads.select(plan.plan, statement, params, signal);
         this.#cursors.declare(plan.name, { desc, rows, hold: plan.hold });
         return { kind: 'command', tag: 'DECLARE CURSOR' };

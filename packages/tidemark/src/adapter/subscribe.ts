@@ -30,6 +30,8 @@ import { subscribeRows } from './subscribe-rows.ts';
 export interface SubscribeRequest extends Place {
   readonly sessionId: number;
   readonly evalContext: EvalContext;
+  /** Of its start. */
+  readonly signal: AbortSignal;
 }
 
 /** What SUBSCRIBE answers, and COPY of one. */
@@ -51,7 +53,7 @@ export async function startSubscribe(
   plan: SubscribePlan,
   request: SubscribeRequest,
 ): Promise<RowStream> {
-  await env.leadership.confirm();
+  await env.leadership.confirm(request.signal);
   const { query } = plan;
   const gone = () => new GoneError('a relation that the SUBSCRIBE reads');
   if (!isThere(env, query)) throw gone();

@@ -6,6 +6,7 @@
  * Cost: a look at each statement that is under way.
  */
 import type { GlobalId } from '../base/ids.ts';
+import { unlessAborted } from '../base/unless-aborted.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { DeletePlan, InsertPlan, UpdatePlan } from '../plan/statement/plan.ts';
 
@@ -62,15 +63,3 @@ export class Turns {
 
 const commute = (a: Touches, b: Touches): boolean =>
   a.writes !== b.writes && !a.reads.has(b.writes) && !b.reads.has(a.writes);
-
-async function unlessAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort);
-  try {
-    await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
-}
