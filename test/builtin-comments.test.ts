@@ -63,3 +63,28 @@ test('what is said about a cluster, a replica and an object of the same id stays
   assert.deepEqual(await t.query("SELECT id FROM mz_internal.mz_comments WHERE id LIKE 'u%'"), []);
   await t.close();
 });
+
+test('nobody else says what a system object is; a log is a source', async () => {
+  const t = await openTest({ workers: 1 });
+  const log = 'mz_introspection.mz_compute_exports_per_worker';
+  for (const object of [
+    `SOURCE ${log}`,
+    'VIEW mz_introspection.mz_compute_exports',
+    'TABLE mz_catalog.mz_tables',
+  ])
+    for (const statement of [`COMMENT ON ${object} IS 'x'`, `DROP ${object}`]) {
+      const { code, message } = await t.failure(statement);
+      assert.equal(code, 'insufficient_privilege', statement);
+      assert.match(
+        message,
+        /^(system object ".*" cannot be changed|".*" is a system object and cannot be dropped)$/,
+      );
+    }
+  for (const statement of [
+    `COMMENT ON COLUMN ${log}.export_id IS 'x'`,
+    "COMMENT ON CLUSTER mz_catalog_server IS 'x'",
+  ])
+    assert.equal((await t.failure(statement)).code, 'insufficient_privilege', statement);
+  assert.equal((await t.failure(`DROP VIEW ${log}`)).hint, 'Use DROP SOURCE to remove a source.');
+  await t.close();
+});

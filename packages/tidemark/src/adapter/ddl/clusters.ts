@@ -1,7 +1,7 @@
 /** CREATE CLUSTER and its replicas; CREATE SCHEMA and DATABASE; COMMENT ON. */
 import { assert } from '../../base/assert.ts';
 import { SqlError, unsupported } from '../../base/error.ts';
-import { type ClusterId, idClass, type ReplicaId } from '../../base/ids.ts';
+import { type ClusterId, type GlobalId, idClass, type ReplicaId } from '../../base/ids.ts';
 import {
   type ClusterEntity,
   type CommentEntity,
@@ -277,6 +277,7 @@ export async function comment(env: Environment, plan: Extract<Plan, { kind: 'com
   const { object } = plan;
   if (object.id === undefined) throw unsupported(`COMMENT ON ${object.objectType.toUpperCase()}`);
   const { objectType } = object;
+  refuseSystemComment(env, object);
   const objectId = objectType === 'cluster replica' ? replicaNamed(env, object) : object.id;
   const column = plan.column === undefined ? null : plan.column + 1;
   const kind = commentedKind({ objectType });
@@ -287,6 +288,13 @@ export async function comment(env: Environment, plan: Extract<Plan, { kind: 'com
       ? []
       : [{ kind: 'comment', id, objectId, objectType, column, comment: plan.comment }];
   await env.transact({ remove: old, put: entity });
+}
+
+/** Builtin relations say about themselves what they are. */
+function refuseSystemComment(env: Environment, { id, objectType, parts }: ObjectRef): void {
+  if (commentedKind({ objectType }) !== 'item') refuseSystem(id!);
+  else if (env.catalog.loaded(id as GlobalId)?.entity === null)
+    throw new SqlError('insufficient_privilege', `system object "${parts.at(-1)}" cannot be changed`);
 }
 
 /** The planner found its cluster, and that there is one of that name. */

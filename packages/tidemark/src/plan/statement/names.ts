@@ -48,15 +48,7 @@ export function clusterNamed(context: StatementContext, name: Ident | undefined)
   return context.cluster;
 }
 
-/** What each object type calls the items that it takes. */
-const KINDS: Partial<Record<ObjectType, readonly CatalogItem['kind'][]>> = {
-  table: ['table', 'builtin-table'],
-  view: ['view'],
-  'materialized view': ['materialized-view'],
-  index: ['index'],
-  source: ['source'],
-  sink: ['sink'],
-};
+/** What statements call each kind of item. */
 const KIND_NAMES: Record<CatalogItem['kind'], ObjectType> = {
   table: 'table',
   'builtin-table': 'table',
@@ -67,6 +59,7 @@ const KIND_NAMES: Record<CatalogItem['kind'], ObjectType> = {
   index: 'index',
   sink: 'sink',
 };
+const ITEM_TYPES: ReadonlySet<ObjectType> = new Set(Object.values(KIND_NAMES));
 const article = (word: string): string => (/^[aeiou]/.test(word) ? 'an' : 'a');
 
 /** Undefined: not there. Throws when it is another kind of object. */
@@ -77,7 +70,6 @@ export function findObject(
   verb?: 'drop',
 ): ObjectRef | undefined {
   const parts = partsOf(name);
-  const kinds = KINDS[objectType];
   const ref = (id: GlobalId | ClusterId | undefined, qualified?: QualifiedName): ObjectRef => ({
     objectType,
     parts,
@@ -95,11 +87,11 @@ export function findObject(
     return cluster?.replicas.some((r) => r.name === parts[1]) ? ref(cluster.id) : undefined;
   }
   // Databases, connections, secrets and roles are not in the snapshot: the adapter looks.
-  if (kinds === undefined) return ref(undefined);
+  if (!ITEM_TYPES.has(objectType)) return ref(undefined);
   const item = context.catalog.resolve(parts, context.names);
   if (item === undefined) return undefined;
-  if (!kinds.includes(item.kind)) {
-    const is = KIND_NAMES[item.kind];
+  const is = KIND_NAMES[item.kind];
+  if (is !== objectType) {
     throw new SqlError(
       'wrong_object_type',
       `"${item.name.item}" is not ${article(objectType)} ${objectType}`,
@@ -123,7 +115,7 @@ export function missingObject(objectType: ObjectType, name: ObjectName): SqlErro
   if (objectType === 'cluster')
     return new SqlError('undefined_object', `unknown cluster '${text}'`, { position });
   if (objectType === 'schema') return new SqlError('invalid_schema_name', `schema "${text}" does not exist`);
-  if (objectType in KINDS) return new SqlError('undefined_table', `${objectType} "${text}" does not exist`);
+  if (ITEM_TYPES.has(objectType)) return new SqlError('undefined_table', `${objectType} "${text}" does not exist`);
   return new SqlError('undefined_object', `${objectType} "${text}" does not exist`);
 }
 
