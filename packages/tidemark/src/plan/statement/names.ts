@@ -115,7 +115,8 @@ export function missingObject(objectType: ObjectType, name: ObjectName): SqlErro
   if (objectType === 'cluster')
     return new SqlError('undefined_object', `unknown cluster '${text}'`, { position });
   if (objectType === 'schema') return new SqlError('invalid_schema_name', `schema "${text}" does not exist`);
-  if (ITEM_TYPES.has(objectType)) return new SqlError('undefined_table', `${objectType} "${text}" does not exist`);
+  if (ITEM_TYPES.has(objectType))
+    return new SqlError('undefined_table', `${objectType} "${text}" does not exist`);
   return new SqlError('undefined_object', `${objectType} "${text}" does not exist`);
 }
 
