@@ -59,6 +59,21 @@ test('an index for each view that is read often, on each cluster, with ids that 
   await t.close();
 });
 
+test('a key of an index may be NULL where the column that it takes may be', async () => {
+  const t = await openTest();
+  await t.exec('CREATE TABLE t (a int NOT NULL, b int); CREATE INDEX i ON t (b, a)');
+  const keys = `SELECT i.name, k.nullable AS key, c.nullable AS column FROM mz_catalog.mz_index_columns k
+    JOIN mz_catalog.mz_indexes i ON i.id = k.index_id JOIN mz_catalog.mz_columns c ON c.id = i.on_id AND c.position = k.on_position`;
+  assert.deepEqual(await t.query(`SELECT key, "column" FROM (${keys}) k WHERE name = 'i' ORDER BY key`), [
+    { key: false, column: false },
+    { key: true, column: true },
+  ]);
+  assert.deepEqual(await t.query(`SELECT name FROM (${keys}) k WHERE key <> "column"`), []);
+  await t.restart();
+  assert.deepEqual(await t.query(`SELECT name FROM (${keys}) k WHERE key <> "column"`), []);
+  await t.close();
+});
+
 test('what a replica tells is asked of one replica', async () => {
   const t = await openTest();
   await t.exec(`${ON_BOTH}; SET cluster = c`);

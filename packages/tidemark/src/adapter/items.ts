@@ -61,7 +61,14 @@ export function itemOf(plan: CreatePlan, entity: ItemEntity): CatalogItem {
           entity.refreshFrom !== undefined && { refresh: scheduleFrom(plan.refresh, entity.refreshFrom) }),
       };
     case 'createIndex':
-      return { ...base, kind: 'index', on: plan.on, cluster: plan.cluster, keys: plan.keys };
+      return {
+        ...base,
+        kind: 'index',
+        on: plan.on,
+        cluster: plan.cluster,
+        keys: plan.keys,
+        keysNullable: plan.keysNullable,
+      };
     case 'createSink':
       return { ...base, kind: 'sink', into: plan.into, from: plan.from, cluster: plan.cluster };
     case 'createConnection':

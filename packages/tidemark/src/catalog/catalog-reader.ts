@@ -56,6 +56,8 @@ export interface IndexItem extends ItemBase {
   readonly cluster: ClusterId;
   /** Over the columns of `on`. A plain column list is what a Get can use as an arrangement. */
   readonly keys: readonly ScalarExpr[];
+  /** Whether each key may be NULL. */
+  readonly keysNullable: readonly boolean[];
 }
 
 export interface SinkItem extends ItemBase {

@@ -81,6 +81,7 @@ function indexItem(c: ClusterEntity, i: Indexed): IndexItem {
     dependsOn: [i.on],
     on: i.on,
     cluster: c.id,
+    keysNullable: i.key.map((k) => i.desc.columns[k]!.nullable),
     keys: i.key.map((k): ScalarExpr => ({ kind: 'column', index: k, type: i.desc.columns[k]!.type })),
   };
 }

@@ -87,6 +87,7 @@ export class TestCatalog implements CatalogReader {
       kind: 'index',
       on: of.id,
       cluster: TEST_CLUSTER,
+      keysNullable: keys.map((k) => of.desc.columns[k].nullable),
       keys: keys.map((k) => ({ kind: 'column', index: k, type: of.desc.columns[k].type })),
     });
   }

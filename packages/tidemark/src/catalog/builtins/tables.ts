@@ -178,13 +178,13 @@ export const BUILTIN_TABLES = [
     ),
     key: ['index_id', 'index_position'],
     rows: {
-      item: (l) =>
-        l.item.kind === 'index'
-          ? l.item.keys.map((k, i) => [
-              l.item.id,
+      item: ({ item }) =>
+        item.kind === 'index'
+          ? item.keys.map((k, i) => [
+              item.id,
               BigInt(i + 1),
               k.kind === 'column' ? BigInt(k.index + 1) : null,
-              true,
+              item.keysNullable[i]!,
             ])
           : [],
     },

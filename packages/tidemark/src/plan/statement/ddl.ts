@@ -264,6 +264,7 @@ export function planCreateIndex(s: CreateIndexStatement, context: StatementConte
     on: on.id,
     cluster,
     keys,
+    keysNullable: keys.map((k) => k.kind !== 'column' || on.desc.columns[k.index].nullable),
     options: readOptions(s.options),
   };
 }

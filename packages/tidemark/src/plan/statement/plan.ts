@@ -154,6 +154,7 @@ export type CreatePlan =
       readonly on: GlobalId;
       readonly cluster: ClusterId;
       readonly keys: readonly ScalarExpr[];
+      readonly keysNullable: readonly boolean[];
       readonly options: Options;
     })
   | (Creates & {
