@@ -1,5 +1,7 @@
 /** A generation that stands by and replicas in processes of their own: it attaches to none of the leader's, and brings its own. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { silentLogger } from '../packages/tidemark/src/base/clock.ts';
 import { serveReplica } from '../packages/tidemark/src/host/replica-server.ts';
@@ -7,6 +9,8 @@ import { type Database, open } from '../packages/tidemark/src/index.ts';
 import { atEnd, temporaryDirectory } from './support/at-end.ts';
 
 const LOOPBACK = '127.0.0.1';
+const STATUS = `SELECT s.status, s.reason FROM mz_internal.mz_cluster_replica_statuses s
+  JOIN mz_cluster_replicas r ON r.id = s.replica_id JOIN mz_clusters c ON c.id = r.cluster_id WHERE c.name = 'c'`;
 
 async function replica(t: TestContext, dataDir: string): Promise<string> {
   const r = await serveReplica({
@@ -54,6 +58,9 @@ test('a replica by address needs one of the candidate, which takes its place in 
   assert.deepEqual(warnings, ['{"replica":"c.r2"} the leader has no replica of this name at an address']);
   const missing = () => without.leaderStatus().missing.map((m) => [m.name, m.reason]);
   assert.ok(missing().some(([name, reason]) => name === 'r1' && reason === 'no_replica_of_its_own'));
+  assert.deepEqual((await without.query(STATUS)).values, [
+    ['offline', "the leader's; this process has none of its own for it"],
+  ]);
   await assert.rejects(without.promote(), /not caught up/);
   await without.close();
 
@@ -70,4 +77,17 @@ test('a replica by address needs one of the candidate, which takes its place in 
   );
   assert.deepEqual(rows, [{ address: green }]);
   await assert.rejects(leader.query('SELECT a FROM t'), /taken over/);
+});
+
+test('a replica is told of from its creation on, also while what listens at its address says nothing', async (t) => {
+  const silent = createServer(() => undefined).listen(0, LOOPBACK);
+  atEnd(t, () => silent.close());
+  await once(silent, 'listening');
+  const address = `${LOOPBACK}:${(silent.address() as AddressInfo).port}`;
+  const db = await open({ dataDir: await temporaryDirectory(t), workers: 'inline' });
+  atEnd(t, () => db.close());
+  await db.exec(`CREATE CLUSTER c REPLICAS (r1 (ADDRESSES ('${address}'), WORKERS 1))`);
+  assert.deepEqual((await db.query(STATUS)).values, [['offline', `dialling ${address}`]]);
+  await db.exec('DROP CLUSTER c');
+  assert.deepEqual((await db.query(STATUS)).values, []);
 });

@@ -42,6 +42,8 @@ export const SYSTEM_REPLICA: ReplicaEntity = {
   workers: 1,
 };
 
+const STARTING = 'starting';
+
 /** What a running replica is made from. */
 export type ReplicaSpec = Pick<
   ReplicaEntity,
@@ -182,7 +184,10 @@ export class Clusters {
   startReplica(clusterId: ClusterId, replica: ReplicaSpec): void {
     const { createReplica, timers } = this.#host.options;
     const place = this.#placeOf(clusterId, replica);
-    if (place === null) return;
+    if (place === null) {
+      this.#setStatus(replica.id, 'offline', "the leader's; this process has none of its own for it");
+      return;
+    }
     const supervisor = new ReplicaSupervisor({
       replicaId: replica.id,
       instance: this.instance(clusterId),
@@ -202,11 +207,13 @@ export class Clusters {
         else
           this.#host.unified.online({ clusterId, replicaId: replica.id, workers: replica.workers, instance });
         // It is there once it has said hello; until then its workers start.
-        this.#setStatus(replica.id, 'offline', reason ?? 'starting');
+        this.#setStatus(replica.id, 'offline', reason ?? STARTING);
       },
     });
     this.#supervisors.set(replica.id, supervisor);
     this.#host.unified.offline(clusterId, replica.id);
+    // Whoever listens at its address may take as long to answer as one that is dialled is given.
+    this.#setStatus(replica.id, 'offline', place === 'here' ? STARTING : `dialling ${place}`);
     supervisor.start();
   }
 
