@@ -7,8 +7,8 @@ import { type Clock, type Logger, nowMicros, type Timers } from '../base/clock.t
 import type { ClusterId, GlobalId, ReplicaId } from '../base/ids.ts';
 import type { CatalogState } from '../catalog/catalog-state.ts';
 import type { ClusterEntity, ReplicaEntity } from '../catalog/entities.ts';
-import { durationMs, SETTINGS } from '../catalog/settings.ts';
-import type { ReconciliationOutcomes, ReplicaConnection } from '../compute/protocol.ts';
+import { durationMs, resultBytes, SETTINGS } from '../catalog/settings.ts';
+import type { ReconciliationOutcomes, ReplicaConnection, Tunables } from '../compute/protocol.ts';
 import type { EpisodeEvent, LifeAck } from '../controller/episodes.ts';
 import { ComputeInstance } from '../controller/instance.ts';
 import type { LifecycleEvent } from '../controller/lives.ts';
@@ -88,8 +88,17 @@ export interface ClusterHost {
 const hydrationConcurrency = (catalog: CatalogState): number =>
   Number(catalog.setting('compute_hydration_concurrency') ?? SETTINGS.compute_hydration_concurrency.default);
 
-const metricsIntervalMs = (catalog: CatalogState): number =>
-  durationMs('metrics_interval', catalog.setting('metrics_interval') ?? SETTINGS.metrics_interval.default);
+/** What settings of the system say to replicas. */
+function tunables(catalog: CatalogState): Tunables {
+  const of = <N extends 'metrics_interval' | 'max_result_size'>(name: N): [N, string] => [
+    name,
+    catalog.setting(name) ?? SETTINGS[name].default,
+  ];
+  return {
+    maxResultSize: resultBytes(...of('max_result_size')),
+    metricsIntervalMs: durationMs(...of('metrics_interval')),
+  };
+}
 
 export class Clusters {
   readonly #host: ClusterHost;
@@ -125,7 +134,7 @@ export class Clusters {
       timers,
       logger,
       logging: catalog.logging(clusterId),
-      tunables: { maxResultSize: 1 << 30, metricsIntervalMs: metricsIntervalMs(catalog) },
+      tunables: tunables(catalog),
       generation,
       start,
       uuid: () => this.#host.uuid(),
@@ -269,12 +278,12 @@ export class Clusters {
     for (const r of catalog.clusterById(clusterId)!.replicas) await this.#supervisors.get(r.id)?.restart();
   }
 
-  /** Settings of the system may have changed: replicas that wait for slots look again, all are told how often metrics are wanted. */
+  /** Settings of the system may have changed: replicas that wait for slots look again, all are told the rest. */
   settingsChanged(): void {
-    const tunables = { metricsIntervalMs: metricsIntervalMs(this.#host.catalog) };
+    const told = tunables(this.#host.catalog);
     for (const i of this.#instances.values()) {
       i.hydrationConcurrencyChanged();
-      i.configure(tunables);
+      i.configure(told);
     }
   }
 

@@ -69,6 +69,23 @@ export function durationMs(name: string, value: string): number {
   return Math.round(Number(m[1]) * UNITS[m[2]!]!);
 }
 
+const BYTES: Readonly<Record<string, number>> = { kB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30, TB: 2 ** 40 };
+
+/** Bytes of `512MB`; undefined: it is no size. */
+export function bytesOfSize(value: string): number | undefined {
+  const m = /^\s*(\d{1,9})\s*(kB|MB|GB|TB)\s*$/.exec(value);
+  return m === null ? undefined : Number(m[1]) * BYTES[m[2]!]!;
+}
+
+/** The most that one answer may take. */
+export function resultBytes(name: string, value: string): number {
+  const bytes = bytesOfSize(value);
+  if (bytes !== undefined && bytes > 0 && bytes <= 2 ** 30) return bytes;
+  throw new SqlError('invalid_parameter_value', `invalid value for parameter "${name}": "${value}"`, {
+    hint: "a number with kB, MB or GB, from 1kB to 1GB, e.g. '100MB'",
+  });
+}
+
 /** Milliseconds of an interval without months. */
 export function retentionMs(name: string, value: string): number {
   const { months, days, micros } = parseInterval(value);
@@ -168,6 +185,15 @@ export const SETTINGS = {
     },
   },
   idle_in_transaction_session_timeout: { default: '0', doc: 'kept for clients' },
+  max_result_size: {
+    default: '1GB',
+    doc: 'the most bytes that the answer to a query may take, with every copy of a row, and a snapshot of a SUBSCRIBE',
+    system: true,
+    check: (v: string) => {
+      resultBytes('max_result_size', v);
+      return v;
+    },
+  },
   max_identifier_length: { default: '63', doc: 'bytes of a name', readOnly: true },
   metrics_interval: {
     default: '1s',

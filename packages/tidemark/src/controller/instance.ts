@@ -34,6 +34,7 @@ export class ComputeInstance {
   readonly clusterId: ClusterId;
   readonly lives: Lives = new Lives();
   readonly #o: InstanceOptions;
+  #maxResultSize: number;
   readonly #history = new CommandHistory();
   readonly #replicas = new Map<ReplicaId, Replica>();
   readonly #members = new Set<ReplicaId>();
@@ -49,6 +50,7 @@ export class ComputeInstance {
 
   constructor(options: InstanceOptions) {
     this.#o = options;
+    this.#maxResultSize = options.tunables.maxResultSize;
     this.clusterId = options.clusterId;
     this.#feed = new EpisodeFeed({
       clusterId: this.clusterId,
@@ -88,7 +90,7 @@ export class ComputeInstance {
       ...options.subscribeLimits,
       replicas: this.#replicas,
       members: this.#members,
-      maxResultSize: options.tunables.maxResultSize,
+      maxResultSize: () => this.#maxResultSize,
       create: (dataflow, replicaId) => this.createDataflow(dataflow, replicaId),
       drop: (id) => this.drop([id]),
     });
@@ -163,6 +165,7 @@ export class ComputeInstance {
   }
 
   configure(tunables: Partial<InstanceOptions['tunables']>): void {
+    this.#maxResultSize = tunables.maxResultSize ?? this.#maxResultSize;
     this.#send({ kind: 'updateConfiguration', tunables });
   }
 

@@ -71,7 +71,7 @@ function newStream(
   options: {
     readonly replicaId?: ReplicaId;
     readonly backlogBytes?: number;
-    readonly maxResultSize?: number;
+    readonly maxResultSize?: () => number;
   } = {},
 ): {
   subscribes: Subscribes;
@@ -86,7 +86,7 @@ function newStream(
     members,
     replicas: new Map(),
     backlogBytes: 1 << 20,
-    maxResultSize: 1 << 20,
+    maxResultSize: () => 1 << 20,
     ...limits,
     create: () => undefined,
     drop: () => undefined,
@@ -193,7 +193,7 @@ test('quiet intervals are laid together; a reader that falls too far behind is t
 });
 
 test('a snapshot larger than a result may be ends it', () => {
-  const { subscribes, stream } = newStream({ maxResultSize: 40 });
+  const { subscribes, stream } = newStream({ maxResultSize: () => 40 });
   subscribes.receive(
     r1(1),
     rows(

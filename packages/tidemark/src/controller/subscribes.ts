@@ -48,7 +48,7 @@ const BACKLOG_BYTES = 64 << 20;
 
 export interface SubscribesOptions extends SubscribeLimits, Members {
   /** Of one interval, a snapshot for instance; in bytes. */
-  readonly maxResultSize: number;
+  readonly maxResultSize: () => number;
   readonly create: (dataflow: DataflowDescription, replicaId: ReplicaId | undefined) => void;
   readonly drop: (id: GlobalId) => void;
 }
@@ -131,7 +131,7 @@ interface WorkerSide {
 interface SubscriptionOptions {
   readonly replicaId: ReplicaId | undefined;
   readonly backlogBytes: number;
-  readonly maxResultSize: number;
+  readonly maxResultSize: () => number;
   readonly onEnd: () => void;
 }
 
@@ -238,9 +238,9 @@ class Subscription implements SubscribeStream {
     if (rest === null) return;
     side.parts.push(rest);
     this.#collectedBytes += batchBytes(rest);
-    const { maxResultSize } = this.#o;
-    if (this.#collectedBytes > maxResultSize)
-      this.close(new SqlError('program_limit_exceeded', `result exceeds max size of ${maxResultSize} bytes`));
+    const most = this.#o.maxResultSize();
+    if (this.#collectedBytes > most)
+      this.close(new SqlError('program_limit_exceeded', `result exceeds max size of ${most} bytes`));
   }
 
   /** Hands on what a replica has complete and nobody had before. */

@@ -1,5 +1,6 @@
 /** What the options of clusters mean. */
 import { SqlError, unsupported } from '../../base/error.ts';
+import { bytesOfSize } from '../../catalog/settings.ts';
 import type { ReplicaIntrospection } from '../../introspection/logging-config.ts';
 import type { OptionDatum, Options } from '../../plan/statement/plan.ts';
 import { parseInterval } from '../../repr/interval-parse.ts';
@@ -64,15 +65,12 @@ export function replicaAddress(value: OptionDatum): string {
   return text;
 }
 
-const BYTES: Readonly<Record<string, number>> = { kB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30, TB: 2 ** 40 };
-
 /** `MEMORY LIMIT '512MB'`: units as PostgreSQL writes them, of 1024. Nothing where the option is not there. */
 export function memoryLimit(options: Options): { readonly memoryLimitBytes?: number } {
   const value = options['memory limit'];
   if (value === undefined || value === false) return {};
-  const m = /^(\d+)\s*(kB|MB|GB|TB)$/.exec(String(value));
-  const bytes = m === null ? 0 : Number(m[1]) * BYTES[m[2]!]!;
-  if (bytes >= BYTES['MB']! && bytes <= 64 * BYTES['TB']!) return { memoryLimitBytes: bytes };
+  const bytes = bytesOfSize(String(value)) ?? 0;
+  if (bytes >= 2 ** 20 && bytes <= 2 ** 46) return { memoryLimitBytes: bytes };
   throw new SqlError('invalid_parameter_value', `MEMORY LIMIT "${String(value)}" is no size of memory`, {
     hint: "a size is a number with kB, MB, GB or TB, at least 1MB, e.g. '512MB'",
   });
