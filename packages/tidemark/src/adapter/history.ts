@@ -166,9 +166,7 @@ export class History {
     const before = Math.round((nowMs - this.#o.retentionMs()) * 1000);
     const gone: HistoryChange<HistoryTable>[] = this.#episodes.prune(before).map((e) => change(e, true));
     for (const [id, list] of this.#statuses) {
-      // The newest tells which process runs the replica, if there is one.
-      const prunable = list.at(-1)?.reason === DROPPED ? list : list.slice(0, -1);
-      const old = prunable.filter((s) => s.occurredAt < before);
+      const old = list.slice(0, prunable(list)).filter((s) => s.occurredAt < before);
       for (const s of old) gone.push({ table: STATUSES, key: statusKey(s), row: null });
       if (old.length < list.length) this.#statuses.set(id, list.slice(old.length));
       else this.#forget(id);
@@ -184,6 +182,13 @@ export class History {
   async close(): Promise<void> {
     await this.#writer.close();
   }
+}
+
+/** How many may go, the oldest: the newest that names a process tells which one runs the replica, or will when it is back. */
+function prunable(list: readonly ReplicaStatusRow[]): number {
+  if (list.at(-1)?.reason === DROPPED) return list.length;
+  const named = list.findLastIndex((s) => s.incarnation !== null);
+  return named < 0 ? list.length - 1 : named;
 }
 
 function change(e: Episode, gone: boolean): HistoryChange<HistoryTable> {
