@@ -34,7 +34,7 @@ export class ComputeInstance {
   readonly clusterId: ClusterId;
   readonly lives: Lives = new Lives();
   readonly #o: InstanceOptions;
-  #maxResultSize: number;
+  #tunables: InstanceOptions['tunables'];
   readonly #history = new CommandHistory();
   readonly #replicas = new Map<ReplicaId, Replica>();
   readonly #members = new Set<ReplicaId>();
@@ -50,7 +50,7 @@ export class ComputeInstance {
 
   constructor(options: InstanceOptions) {
     this.#o = options;
-    this.#maxResultSize = options.tunables.maxResultSize;
+    this.#tunables = options.tunables;
     this.clusterId = options.clusterId;
     this.#feed = new EpisodeFeed({
       clusterId: this.clusterId,
@@ -90,7 +90,7 @@ export class ComputeInstance {
       ...options.subscribeLimits,
       replicas: this.#replicas,
       members: this.#members,
-      maxResultSize: () => this.#maxResultSize,
+      maxResultSize: () => this.#tunables.maxResultSize,
       create: (dataflow, replicaId) => this.createDataflow(dataflow, replicaId),
       drop: (id) => this.drop([id]),
     });
@@ -117,13 +117,7 @@ export class ComputeInstance {
   /** What every replica is told first. */
   #begin(): void {
     const { uuid, generation, start, logging, tunables } = this.#o;
-    this.#send({
-      kind: 'hello',
-      nonce: uuid(),
-      version: PROTOCOL_VERSION,
-      generation,
-      start,
-    });
+    this.#send({ kind: 'hello', nonce: uuid(), version: PROTOCOL_VERSION, generation, start });
     this.#send({ kind: 'createInstance', logging, tunables });
     for (const { id } of logging.indexes) {
       // Logs are installed and started by the instance itself; no Schedule is ever sent for them.
@@ -161,11 +155,11 @@ export class ComputeInstance {
 
   /** Of replicas that connect from now on: what a replica is told about its logs it is told once. */
   setLogging(logging: LoggingConfig): void {
-    this.#history.record({ kind: 'createInstance', logging, tunables: this.#o.tunables });
+    this.#history.record({ kind: 'createInstance', logging, tunables: this.#tunables });
   }
 
   configure(tunables: Partial<InstanceOptions['tunables']>): void {
-    this.#maxResultSize = tunables.maxResultSize ?? this.#maxResultSize;
+    this.#tunables = { ...this.#tunables, ...tunables };
     this.#send({ kind: 'updateConfiguration', tunables });
   }
 
