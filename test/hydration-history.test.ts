@@ -303,3 +303,34 @@ test('what docs/history.md shows is run as it stands', () =>
     assert.deepEqual(await t.query(queries![1]!), []);
     for (const sql of limits!) await t.exec(sql);
   }));
+
+onWorkers(
+  'what goes down with an index that it reads has failed with it, each time; no replica was lost',
+  (workers) =>
+    withTest(workers, async (t) => {
+      await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT a FROM t');
+      const release = t.breakReads('t');
+      await t.exec('CREATE INDEX i ON v (a); CREATE MATERIALIZED VIEW m AS SELECT a FROM v');
+      const statuses = async (): Promise<readonly unknown[][]> =>
+        of(
+          await t.query(`SELECT DISTINCT object_id, status FROM ${OBJECTS} ORDER BY object_id, status`),
+          'object_id',
+          'status',
+        );
+      await t.advance(3000);
+      const [i, m] = [t.id('i'), t.id('m')];
+      const failed = (await statuses()).filter(([, status]) => status !== 'hydrating');
+      assert.deepEqual(failed, [
+        [i, 'failed'],
+        [m, 'failed'],
+      ]);
+      release();
+      await t.advance(60_000);
+      assert.deepEqual(await statuses(), [
+        [i, 'failed'],
+        [i, 'hydrated'],
+        [m, 'failed'],
+        [m, 'hydrated'],
+      ]);
+    }),
+);

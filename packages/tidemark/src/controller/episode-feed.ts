@@ -68,12 +68,15 @@ export class EpisodeFeed {
         this.#tell({ kind: 'reported', replicaId, response: r, writes, at });
         return;
       }
-      case 'failed':
-        if (collections.has(r.id)) this.#tell({ kind: 'failed', replicaId, objectId: r.id, at });
-        return;
       default:
         return;
     }
+  }
+
+  /** One on a host error, the others went down with it. */
+  failed(replicaId: ReplicaId, objectIds: Iterable<GlobalId>): void {
+    const at = this.#at;
+    for (const objectId of objectIds) this.#tell({ kind: 'failed', replicaId, objectId, at });
   }
 
   /** It was lost or removed. */

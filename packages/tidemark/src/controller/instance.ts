@@ -283,9 +283,10 @@ export class ComputeInstance {
     if (c === undefined) return;
     if (this.#scheduler.readsDropped(c)) return this.#readers.inputDropped(c);
     // A sealed output is complete whatever becomes of its dataflow; and another worker may have said it.
-    if (this.#compaction.isSealed(c) || replica.failures.has(id)) return;
+    if (this.#compaction.isSealed(c) || replica.failures.has(id)) return this.#feed.failed(replica.id, [id]);
     const error = sqlErrorOf({ code: e.code, message: e.message });
     const down = new Set(this.#failures.add(replica, id, error));
+    this.#feed.failed(replica.id, down);
     this.#reads.leave(replica.id, () => error, down);
     this.#readers.tell();
     this.#o.onFailed?.(id, e, replica.id);
