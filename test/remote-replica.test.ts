@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,7 +59,7 @@ class World {
     return client;
   }
 
-  replica(options: Omit<ReplicaProcessOptions, 'dataDir'>): ReplicaProcess {
+  replica(options: Partial<ReplicaProcessOptions> & Pick<ReplicaProcessOptions, 'workers'>): ReplicaProcess {
     const r = new ReplicaProcess({ dataDir: this.dataDir, token: TOKEN, ...options });
     this.#processes.push(r);
     return r;
@@ -314,6 +314,25 @@ test('a dead cable is noticed, the replica found again, and its lives are the sa
   await w.status((status) => status === 'online');
   assert.deepEqual(await w.rows('SELECT a FROM t WHERE a = 7'), [['7']]);
   assert.deepEqual(await w.logs(LIVES, (rows) => rows.length >= before.length), before);
+});
+
+test('a replica over another directory is refused, be it a copy: it would answer from what is there', async (t) => {
+  const w = await World.open(t);
+  await w.rows('CREATE TABLE t (a int)');
+  const copy = `${w.dataDir}-copy`;
+  await cp(w.dataDir, copy, { recursive: true });
+  const elsewhere = w.replica({ workers: 1, dataDir: copy });
+  const port = await elsewhere.ready();
+  await w.createCluster(port, 1);
+  await w.status((status, reason) => status === 'offline' && reason.includes('over another data directory'));
+  assert.equal(await elsewhere.stop(), 0, elsewhere.log);
+  const replica = w.replica({ workers: 1, port });
+  await replica.ready();
+  await w.status((status) => status === 'online');
+  // Another start, and the same directory.
+  await w.server.kill();
+  await w.serve();
+  await w.status((status) => status === 'online');
 });
 
 test('who does not know the token, asks for other workers or speaks something else is refused, and the replica stays', async (t) => {

@@ -16,6 +16,7 @@
  * it may still try is refused by the shards, which know the generation; the lock only spares a second process that. A promotion
  * takes the lock of the generation it is about to raise, so of two candidates one goes on.
  */
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, open, readdir, rename, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -38,6 +39,11 @@ const UPGRADES: Readonly<Record<number, (path: string) => Promise<void>>> = {};
 export interface Epoch {
   readonly generation: number;
   readonly start: number;
+}
+
+interface StoredEpoch extends Epoch {
+  /** Random, of whoever wrote it: what tells the directory from a copy of it. */
+  readonly tag?: string;
 }
 
 /** A process that stands by has other things to do than to wait for a leader that may hang. */
@@ -103,6 +109,15 @@ export class DataDir {
   /** As it stands in consensus now, where a promotion elsewhere raises it. */
   storedEpoch(): Promise<Epoch | null> {
     return readEpoch(this.consensus);
+  }
+
+  /**
+   * Two processes over one directory read the same, those over two, one of them a copy of the other even, do not. The inode is for copies that
+   * were made since the last start.
+   */
+  async identity(): Promise<string> {
+    const { ino } = await stat(consensusPath(this.path), { bigint: true });
+    return `${(await readStored(this.consensus))?.tag} ${ino}`;
   }
 
   get writable(): boolean {
@@ -322,17 +337,24 @@ async function writeFormat(path: string, version: number): Promise<void> {
 
 // ---- epoch ----------------------------------------------------------------------------------------------------
 
-async function readEpoch(consensus: Consensus): Promise<Epoch | null> {
+const decoded = (value: Uint8Array): StoredEpoch => JSON.parse(new TextDecoder().decode(value));
+
+async function readStored(consensus: Consensus): Promise<StoredEpoch | null> {
   const head = await consensus.head(EPOCH_KEY);
-  return head === null ? null : (JSON.parse(new TextDecoder().decode(head.value)) as Epoch);
+  return head === null ? null : decoded(head.value);
+}
+
+async function readEpoch(consensus: Consensus): Promise<Epoch | null> {
+  const stored = await readStored(consensus);
+  return stored === null ? null : { generation: stored.generation, start: stored.start };
 }
 
 async function writeEpoch(consensus: Consensus, next: (current: Epoch | null) => Epoch): Promise<Epoch> {
   for (;;) {
     const head = await consensus.head(EPOCH_KEY);
-    const current = head === null ? null : (JSON.parse(new TextDecoder().decode(head.value)) as Epoch);
-    const epoch = next(current);
-    const value = new TextEncoder().encode(JSON.stringify(epoch));
+    const epoch = next(head === null ? null : decoded(head.value));
+    const stored: StoredEpoch = { ...epoch, tag: randomBytes(8).toString('hex') };
+    const value = new TextEncoder().encode(JSON.stringify(stored));
     const op = { key: EPOCH_KEY, expected: head?.seqno ?? null, value, reset: true };
     const [result] = await consensus.compareAndSet([op], 'each');
     if (result!.applied) return epoch;

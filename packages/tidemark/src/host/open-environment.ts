@@ -65,6 +65,7 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
     logger,
   });
   const elsewhere = new ReplicasElsewhere({
+    dir,
     watch,
     pins,
     memory: stores.memory.stores,

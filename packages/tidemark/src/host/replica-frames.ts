@@ -10,7 +10,7 @@
  *
  *     environment                      replica
  *                        <- greeting   {tidemark, version, challenge}
- *     login              ->            {version, workers, challenge, proof}
+ *     login              ->            {version, workers, directory, challenge, proof}
  *                        <- welcome    {proof}, or refused {message}
  *     command, store     ->
  *                        <- responses, store, ended {message}
@@ -58,6 +58,8 @@ export interface Greeting {
 export interface Login {
   readonly version: number;
   readonly workers: number;
+  /** `DataDir.identity`: both sides have the same. */
+  readonly directory: string;
   readonly challenge: string;
   readonly proof: string;
 }

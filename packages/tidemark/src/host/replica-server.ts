@@ -95,7 +95,7 @@ export async function serveReplica(o: ReplicaServerOptions): Promise<RunningRepl
   });
   const seats = new Set<Seat>();
   const server = createServer((socket) => {
-    const seat: Seat = new Seat(socket, { ...o, host, memory, onEnd: () => seats.delete(seat) });
+    const seat: Seat = new Seat(socket, { ...o, dir, host, memory, onEnd: () => seats.delete(seat) });
     seats.add(seat);
   });
   server.maxConnections = MAX_CONNECTIONS;
@@ -154,6 +154,7 @@ function openStores(o: {
 }
 
 interface SeatOptions extends ReplicaServerOptions {
+  readonly dir: Pick<DataDir, 'identity'>;
   readonly host: ReplicaHost;
   readonly memory: SwitchedStores;
   readonly onEnd: () => void;
@@ -165,6 +166,8 @@ class Seat {
   readonly #socket: FramedSocket;
   readonly #challenge = randomBytes(16).toString('hex');
   readonly #timeout: NodeJS.Timeout;
+  #hasLogin = false;
+  #isOver = false;
   #attachment: Attachment | null = null;
   /** The environment's side of the shards in its memory. */
   #store: { readonly remote: Stores & { close(): void }; hear: (message: unknown) => void } | null = null;
@@ -185,8 +188,10 @@ class Seat {
   #receive(f: Frame): void {
     const attachment = this.#attachment;
     if (attachment === null) {
-      if (f.kind !== 'login') throw outOfTurn(f);
-      return this.#login(readJson(f) as Login);
+      if (f.kind !== 'login' || this.#hasLogin) throw outOfTurn(f);
+      this.#hasLogin = true;
+      this.#login(readJson(f) as Login);
+      return;
     }
     if (f.kind === 'command') attachment.send(unpackCommand(readText(f)));
     else if (f.kind === 'store') this.#store?.hear(readData(f));
@@ -195,13 +200,25 @@ class Seat {
   }
 
   #login(login: Login): void {
-    const { token = '', workers, host } = this.#o;
+    const { token = '', workers, dir } = this.#o;
     if (login.version !== FRAME_VERSION)
       return this.end(`the replica speaks version ${FRAME_VERSION} of the frames`);
     if (!sameProof(login.proof, proofOf(token, 'environment', this.#challenge)))
       return this.end("the environment's token is not the replica's");
     if (login.workers !== workers)
       return this.end(`the replica has ${workers} workers, and ${login.workers} were asked for`);
+    dir.identity().then(
+      (directory) => this.#seated(login, directory),
+      (error: Error) => this.end(`the replica's data directory: ${error.message}`),
+    );
+  }
+
+  /** `directory`: its own. */
+  #seated(login: Login, directory: string): void {
+    const { token = '', host } = this.#o;
+    if (login.directory !== directory)
+      return this.end('the replica is over another data directory than the environment');
+    if (this.#isOver) return;
     clearTimeout(this.#timeout);
     this.#socket.send(jsonFrame('welcome', { proof: proofOf(token, 'replica', String(login.challenge)) }));
     this.#socket.trust();
@@ -236,6 +253,7 @@ class Seat {
   }
 
   #ended(reason: string): void {
+    this.#isOver = true;
     clearTimeout(this.#timeout);
     this.#o.logger.info({ reason }, 'a connection ended');
     this.#attachment?.detach();

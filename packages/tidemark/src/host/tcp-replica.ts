@@ -22,6 +22,7 @@ import {
   type Greeting,
   HANDSHAKE_MS,
   jsonFrame,
+  type Login,
   proofOf,
   readData,
   readJson,
@@ -36,6 +37,8 @@ export interface DialOptions {
   /** That the replica must have. */
   readonly workers: number;
   readonly token: string;
+  /** What identifies the data directory. */
+  readonly directory: string;
   /** Of the shards in the environment's memory. */
   readonly memory: Stores;
 }
@@ -100,10 +103,9 @@ class TcpReplica implements ReplicaConnection {
       throw badFrame(`the replica speaks version ${greeting.version} of the frames, not ${FRAME_VERSION}`);
     this.#stage = 'greeted';
     const proof = proofOf(this.#o.token, 'environment', String(greeting.challenge));
-    const { workers } = this;
-    this.#socket.send(
-      jsonFrame('login', { version: FRAME_VERSION, workers, challenge: this.#challenge, proof }),
-    );
+    const { workers, directory } = this.#o;
+    const login: Login = { version: FRAME_VERSION, workers, directory, challenge: this.#challenge, proof };
+    this.#socket.send(jsonFrame('login', login));
   }
 
   #welcomed(welcome: Welcome): void {
