@@ -338,6 +338,26 @@ test('an unreadable part: the object has failed, with the error; what reads its 
     assert.equal(readiness(t.env).ready, true);
   }));
 
+test('the next episode of what failed: until a worker has told of it, nothing of the last one is shown', () =>
+  watched({ workers: 1 }, async (t) => {
+    await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');
+    const repair = t.breakReads('t');
+    await t.exec('CREATE INDEX i ON t (a)');
+    for (let failed = false; !failed; ) {
+      await t.advance(50);
+      failed = (await blockers(t)).some((r) => r['reason'] === 'failed');
+    }
+    assert.notEqual((await rollup(t, 'i'))!['started_at'], null);
+    const goOn = t.stallWorker(0);
+    await t.advance(1000);
+    const { installed_at, started_at } = (await rollup(t, 'i'))!;
+    assert.deepEqual([installed_at, started_at], [null, null]);
+    goOn();
+    repair();
+    await t.advance(35_000);
+    assert.deepEqual(await blockers(t), []);
+  }));
+
 test('a generation that stands by: its views are read_only, it is ready; once promoted they are done', () =>
   watched({ workers: 2 }, async (t) => {
     await t.exec('CREATE TABLE t (a int); INSERT INTO t VALUES (1)');

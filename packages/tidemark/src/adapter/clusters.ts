@@ -75,7 +75,7 @@ export interface ClusterHost {
     readonly standby?: { readonly replicas?: ReadonlyMap<string, string> };
   };
   /** Is told what happens to dataflows and replicas. */
-  readonly hydration: Pick<Hydration, 'lifecycle' | 'failed' | 'frontierMoved' | 'replicaStatus'>;
+  readonly hydration: Pick<Hydration, 'lifecycle' | 'episodesChanged' | 'frontierMoved' | 'replicaStatus'>;
   uuid(): string;
   setLive(changes: readonly LiveChange[]): void;
   onCatalogChange(listener: () => void): () => void;
@@ -151,8 +151,9 @@ export class Clusters {
         // Perhaps another generation writes its output now: then this process stops, and says so once.
         if (e.code === 'admin_shutdown') this.#host.leadership.confirm().catch(() => undefined);
         else logger.error({ id, ...e }, 'a dataflow failed');
-        hydration.failed(clusterId);
+        hydration.episodesChanged(clusterId);
       },
+      onRebuilt: () => hydration.episodesChanged(clusterId),
       failureElsewhere: (id, known) => readerFailure({ catalog, unreadable, clusters: this }, id, known),
       onFailure: () => this.tellReaders(),
     });

@@ -29,6 +29,8 @@ export interface InstanceOptions {
   readonly onReplicaLost: (replicaId: ReplicaId, reason: string) => void;
   /** A dataflow ended on a host error on a replica: an episode that is over. Another one begins after a pause. */
   readonly onFailed?: (id: GlobalId, error: { code: string; message: string }, replicaId: ReplicaId) => void;
+  /** Another one begins: nothing has been told of it, and what was told of the last one holds no more. */
+  readonly onRebuilt?: () => void;
   /** Of what is read here from its shard and is not of this cluster: why whoever reads it would wait for ever. */
   readonly failureElsewhere?: FailuresOptions['elsewhere'];
   /** Something may have failed for its readers; those of this cluster have been told. */

@@ -306,6 +306,7 @@ export class ComputeInstance {
       this.#subscribes.restarted(replica.id, id);
     }
     for (const command of this.#history.restart(new Set(ids))) replica.send(command);
+    this.#o.onRebuilt?.();
   }
 
   /** Why readers of it would wait for ever. */

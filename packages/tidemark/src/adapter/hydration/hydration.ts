@@ -196,8 +196,11 @@ export class Hydration {
     if (this.#dirtyQueue.size > 0) this.#later(QUEUE_PAUSE_MS);
   }
 
-  /** An episode in the cluster: what reads it has failed with it, also where an index was dropped and lives for its importers. */
-  failed(clusterId: ClusterId): void {
+  /**
+   * One failed, or the next one begins, without a word from the replica: what reads it goes with it, also where an index was dropped and
+   * lives for its importers.
+   */
+  episodesChanged(clusterId: ClusterId): void {
     if (!this.clusters.has(clusterId)) return;
     this.#touchCluster(clusterId);
     this.#later();
