@@ -64,13 +64,8 @@ export async function openEnvironment(options: OpenOptions): Promise<OpenedEnvir
     processTag,
     logger,
   });
-  const elsewhere = new ReplicasElsewhere({
-    dir,
-    watch,
-    pins,
-    memory: stores.memory.stores,
-    token: options.replicaToken,
-  });
+  const { replicaToken: token } = options;
+  const elsewhere = new ReplicasElsewhere({ dir, watch, pins, memory: stores.memory.stores, token });
   const standby =
     dir !== null && readOnly
       ? {
