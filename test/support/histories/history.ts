@@ -127,7 +127,7 @@ export class RandomHistory {
   #isExcused(life: ToldLife): boolean {
     return this.#lost.some(
       ({ process, fromMs, toMs }) =>
-        process.told.lives.includes(life) && life.toldAtMs >= fromMs && life.toldAtMs <= toMs,
+        process.told.lives.includes(life) && life.openedAtMs! >= fromMs && life.openedAtMs! <= toMs,
     );
   }
 

@@ -20,9 +20,10 @@ export interface ToldLife {
   /** Of the replica. */
   readonly incarnation: number;
   readonly asOf: number;
-  /** It was an object of the catalog when it was first told of, at this virtual time. */
+  /** It was an object of the catalog when it was first told of. */
   readonly isKnown: boolean;
-  readonly toldAtMs: number;
+  /** Virtual time at which the installation on worker 0 was told of, which opens its episode; null: it was not. */
+  openedAtMs: number | null;
   /** By worker; each with the stages in the order in which they were told. */
   readonly stages: readonly Map<LifecycleStage, LifecycleResponse>[];
   /** Workers that closed it. */
@@ -109,8 +110,6 @@ export class ToldLives {
     if (life === undefined) {
       const { replicaId, workers, life: incarnation } = from;
       const stages = Array.from({ length: workers }, () => new Map<LifecycleStage, LifecycleResponse>());
-      const { isKnown, nowMs } = this.#o;
-      const first = { isKnown: isKnown(r.id), toldAtMs: nowMs() };
       life = {
         id: r.id,
         replicaId,
@@ -119,7 +118,8 @@ export class ToldLives {
         asOf: r.asOf,
         stages,
         closedOn: new Set(),
-        ...first,
+        isKnown: this.#o.isKnown(r.id),
+        openedAtMs: null,
       };
       this.#lives.set(k, life);
     }
@@ -144,6 +144,7 @@ export class ToldLives {
     }
     this.#checkOwn(what, life, r);
     own.set(r.stage, r);
+    if (r.stage === 'installed' && r.worker === 0) life.openedAtMs = this.#o.nowMs();
     this.stagesSeen.add(r.stage);
     this.#checkWhole(what, life, r);
   }
