@@ -30,8 +30,8 @@ onWorkers('computing, waiting for an index that computes, and done', (workers) =
       ['v', 'installed', 'waiting_for_inputs', 'i'],
     ]);
     assert.deepEqual(missing(t), [
-      'i on replica u1: started, computing',
-      `v on replica u1: installed, waiting_for_inputs (waits for ${t.id('i')})`,
+      'i on replica quickstart.r1: started, computing',
+      'v on replica quickstart.r1: installed, waiting_for_inputs (waits for i)',
     ]);
     release();
     await t.advance(1000);
@@ -84,7 +84,7 @@ onWorkers(
       });
       const [b] = await blockers(t);
       assert.ok(micros(t) - Number(b!['since']) > 59_000_000, 'a minute');
-      assert.deepEqual(missing(t), ['stuck on replica u1: started, computing']);
+      assert.deepEqual(missing(t), ['stuck on replica quickstart.r1: started, computing']);
       release();
       await t.advance(1000);
       const [done] = await replicas(t);

@@ -69,11 +69,11 @@ test('a clean first start is ready at once; after a loss only when it was hydrat
     await t.advance(1000);
     assert.equal(readiness(t.env, { stableForMs: 60_000 }).ready, true, 'never lost: nothing to wait for');
     await t.crash();
-    assert.deepEqual(missing(t), ['i on replica u1: hydrated, replica_lost']);
+    assert.deepEqual(missing(t), ['i on replica quickstart.r1: hydrated, replica_lost']);
     await t.connected();
     const waiting = awaitReadiness(t.env, {});
     await t.advance(5000);
-    assert.deepEqual(missing(t), ['replica u1: unstable']);
+    assert.deepEqual(missing(t), ['replica quickstart.r1: unstable']);
     assert.equal(readiness(t.env, { stableForMs: 1000 }).ready, true);
     const { details } = readiness(t.env).missing[0]!;
     assert.ok(Number(details!['left_ms']) > 4000 && Number(details!['left_ms']) <= 10_000);
@@ -120,7 +120,7 @@ test('max_lag: an object whose worker stands still falls behind, and readiness s
     await t.advance(1000);
     const release = t.stallWorker(1);
     await t.advance(5000);
-    assert.deepEqual(missing(t), ['i on replica u1: hydrated, lagging']);
+    assert.deepEqual(missing(t), ['i on replica quickstart.r1: hydrated, lagging']);
     const { details } = readiness(t.env).missing[0]!;
     assert.ok(Number(details!['lag_ms']) > 3000);
     assert.equal(readiness(t.env, { maxLagMs: 10_000 }).ready, true);

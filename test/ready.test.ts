@@ -33,7 +33,7 @@ test('ready waits until the last object is hydrated, and names what is missing w
   await t.advance(2000);
   assert.deepEqual([patient.done(), hasty.done()], [undefined, undefined]);
   await t.advance(2000);
-  assert.match(hasty.done()!, /not ready: v on replica u1: .*computing/);
+  assert.match(hasty.done()!, /not ready: v on replica quickstart\.r1: .*computing/);
   release();
   await t.advance(1000);
   assert.equal(patient.done(), 'ready');

@@ -20,13 +20,15 @@ import type { Timestamp } from '../time/timestamp.ts';
 import { DURABLE_BUILTIN_TABLES } from './builtin-tables.ts';
 import type { Environment } from './environment.ts';
 import type { Role } from './leadership.ts';
+import { replicaName } from './names.ts';
 import { type Missing, onceFollowed, readiness } from './readiness.ts';
 import { sweepShards } from './recreate.ts';
 import { loadSource } from './sources.ts';
 
-export interface NotCaughtUp extends Omit<Missing, 'reason' | 'clusterId' | 'replicaId'> {
+export interface NotCaughtUp extends Omit<Missing, 'reason' | 'clusterId' | 'replicaId' | 'replica'> {
   readonly clusterId: Missing['clusterId'] | null;
   readonly replicaId: Missing['replicaId'] | null;
+  readonly replica: Missing['replica'] | null;
   readonly reason: Missing['reason'] | 'no_replica' | 'no_replica_of_its_own' | 'catalog_behind';
 }
 
@@ -50,7 +52,10 @@ export function leaderStatus(env: Environment, maxLagMs: number = MAX_LAG_MS): L
 }
 
 function notCaughtUp(env: Environment, maxLagMs: number): readonly NotCaughtUp[] {
-  const nothing = { objectId: null, name: null, replicaId: null, stage: null, since: null, blockedBy: null };
+  const nothing = {
+    ...{ objectId: null, name: null, replicaId: null, replica: null },
+    ...{ stage: null, since: null, blockedBy: null, blockedByName: null },
+  };
   const { catalogShard, follower } = env;
   const behindMs = follower === null ? 0 : catalogShard.upper - follower.applied;
   const behind: NotCaughtUp[] =
@@ -61,7 +66,13 @@ function notCaughtUp(env: Environment, maxLagMs: number): readonly NotCaughtUp[]
   const { missing, clustersWithoutReplica } = readiness(env, { maxLagMs, stableForMs: 0 });
   const foreign = foreignReplicas(env).map(
     (r): NotCaughtUp => ({
-      ...{ ...nothing, name: r.name, clusterId: r.clusterId, replicaId: r.id },
+      ...{
+        ...nothing,
+        name: r.name,
+        clusterId: r.clusterId,
+        replicaId: r.id,
+        replica: replicaName(env, r.id),
+      },
       ...{ reason: 'no_replica_of_its_own', details: null },
     }),
   );

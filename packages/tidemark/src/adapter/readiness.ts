@@ -11,6 +11,7 @@ import type { Environment } from './environment.ts';
 import type { ClusterState, ReplicaState } from './hydration/hydration.ts';
 import { lagMs } from './hydration/lag.ts';
 import { type Blocker, type BlockerReason, keepsFromHydrated } from './hydration/verdicts.ts';
+import { nameOf, replicaName } from './names.ts';
 
 export interface ReadinessOptions {
   /** All clusters if absent. */
@@ -36,6 +37,8 @@ export interface Missing {
   readonly name: string | null;
   readonly clusterId: ClusterId;
   readonly replicaId: ReplicaId;
+  /** `cluster.replica`. */
+  readonly replica: string;
   /** The last stage that all workers reached. */
   readonly stage: LifecycleStage | null;
   readonly reason: MissingReason;
@@ -43,6 +46,7 @@ export interface Missing {
   readonly since: number | null;
   /** The object that it waits for. */
   readonly blockedBy: GlobalId | null;
+  readonly blockedByName: string | null;
   readonly details: Blocker['details'];
 }
 
@@ -88,14 +92,15 @@ function missingOn(
   r: ReplicaState & { readonly index: number },
   bounds: Bounds,
 ): readonly Missing[] {
-  const base = { clusterId: c.id, replicaId: r.facts.id };
-  const none = { objectId: null, name: null, stage: null, blockedBy: null };
+  const base = { clusterId: c.id, replicaId: r.facts.id, replica: replicaName(env, r.facts.id) };
+  const none = { objectId: null, name: null, stage: null, blockedBy: null, blockedByName: null };
   const out: Missing[] = [];
   for (const o of c.objects.values()) {
     const { blocker } = o.judged[r.index]!;
     if (blocker === null || !keepsFromHydrated(blocker)) continue;
     const { stage, reason, since, blockedBy, details } = blocker;
-    out.push({ ...base, objectId: o.id, name: nameOf(env, o.id), stage, reason, since, blockedBy, details });
+    const names = { name: nameOf(env, o.id), blockedByName: nameOf(env, blockedBy) };
+    out.push({ ...base, ...names, objectId: o.id, stage, reason, since, blockedBy, details });
   }
   if (out.length > 0) return out;
   if (!r.facts.connected)
@@ -134,8 +139,6 @@ function missingOn(
   }
   return out;
 }
-
-const nameOf = (env: Environment, id: GlobalId): string | null => env.catalog.item(id)?.name.item ?? null;
 
 /**
  * How much longer a replica that was lost must stay hydrated; 0 once it has, whatever is created afterwards, and for one that never was
@@ -221,8 +224,8 @@ export async function onceFollowed<T>(
 
 /** One line for people. */
 export function describeMissing(m: Missing): string {
-  const what = m.name === null ? `replica ${m.replicaId}` : `${m.name} on replica ${m.replicaId}`;
+  const what = m.name === null ? `replica ${m.replica}` : `${m.name} on replica ${m.replica}`;
   const stage = m.name === null ? '' : `${m.stage ?? 'not installed'}, `;
-  const why = m.blockedBy === null ? '' : ` (waits for ${m.blockedBy})`;
+  const why = m.blockedBy === null ? '' : ` (waits for ${m.blockedByName})`;
   return `${what}: ${stage}${m.reason}${why}`;
 }

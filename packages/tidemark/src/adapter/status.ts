@@ -1,7 +1,7 @@
 /** Where everything stands, for people and their tools: replicas, and each object with why it is not done and how long each part of its life took. */
 import { nowMicros } from '../base/clock.ts';
 import { SqlError } from '../base/error.ts';
-import { type GlobalId, systemId } from '../base/ids.ts';
+import { systemId } from '../base/ids.ts';
 import { BUILTIN_TABLES } from '../catalog/builtins/tables.ts';
 import type { CatalogItem } from '../catalog/catalog-reader.ts';
 import type { Datum } from '../repr/types.ts';
@@ -10,6 +10,7 @@ import type { Instant } from './hydration/facts.ts';
 import type { ClusterState, ReplicaState } from './hydration/hydration.ts';
 import { intervalsOf } from './hydration/intervals.ts';
 import type { Blocker, Judged } from './hydration/verdicts.ts';
+import { nameOf } from './names.ts';
 import { probeReadiness } from './readiness.ts';
 
 /** Durations in milliseconds: null where that part has not begun or there is none, and up to now where it goes on. */
@@ -92,9 +93,6 @@ export async function statusReport(
 }
 
 const iso = (at: Instant | null): string | null => (at === null ? null : new Date(at / 1000).toISOString());
-const nameOf = (env: Environment, id: GlobalId | null): string | null =>
-  id === null ? null : (env.catalog.item(id)?.name.item ?? id);
-
 function clusterStatus(env: Environment, c: ClusterState, name: string): ClusterStatus {
   const entry = env.catalog.clusterById(c.id)!;
   const objects = [...c.objects.values()];
@@ -106,7 +104,7 @@ function clusterStatus(env: Environment, c: ClusterState, name: string): Cluster
       const judged = objects.flatMap((o) => o.judged[i] ?? []);
       return replicaStatus(env, { ...r, name: replicaName }, judged);
     }),
-    waiting: c.replicas.size > 0 ? [] : objects.map((o) => nameOf(env, o.id)!),
+    waiting: c.replicas.size > 0 ? [] : objects.map((o) => nameOf(env, o.id)),
   };
 }
 

@@ -12,8 +12,15 @@ import {
 } from './app.ts';
 
 const MISSING: MissingObject = {
-  ...{ objectId: 'u1', name: 'orders_by_day', clusterId: 'u2', replicaId: 'u3', stage: 'started' },
-  ...{ reason: 'hydrating', since: '2026-11-29T10:00:00.000Z', blockedBy: null, details: null },
+  ...{ objectId: 'u1', name: 'orders_by_day', clusterId: 'u2', replicaId: 'u3', replica: 'days.r1' },
+  ...{
+    stage: 'started',
+    reason: 'hydrating',
+    since: '2026-11-29T10:00:00.000Z',
+    blockedBy: null,
+    blockedByName: null,
+    details: null,
+  },
 };
 
 const STATUS: StatusReport = { ready: true, missing: [], at: '2026-11-29T10:00:00.000Z', clusters: [] };

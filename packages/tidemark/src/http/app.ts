@@ -31,12 +31,15 @@ export interface MissingObject {
   readonly name: string | null;
   readonly clusterId: string;
   readonly replicaId: string | null;
+  /** `cluster.replica`. */
+  readonly replica: string | null;
   /** The last stage of its life that all workers reached. */
   readonly stage: string | null;
   readonly reason: string;
   /** ISO 8601. */
   readonly since: string | null;
   readonly blockedBy: string | null;
+  readonly blockedByName: string | null;
   readonly details: Readonly<Record<string, string | number | null>> | null;
 }
 
