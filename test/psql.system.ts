@@ -112,7 +112,11 @@ describe('psql', () => {
     const output = await run('select a,\n  nope\nfrom t;', '-v', 'VERBOSITY=verbose');
     assert.match(output, /ERROR: {2}42703: column "nope" does not exist\nLINE 2: {3}nope\n {10}\^/);
     assert.match(await run('drop table t'), /DETAIL: .*view v depends on t/);
-    assert.match(await run('\\copy t to stdout'), /ERROR: {2}COPY is not supported/);
+  });
+
+  it('copies a table out; in is refused by name', async () => {
+    assert.equal(await run('\\copy t to stdout', '-q'), '1\tone\t2.50\n2\t\\N\t\\N\n');
+    assert.match(await run('\\copy t from /dev/null'), /ERROR: {2}COPY … FROM is not supported/);
   });
 
   it('stops a script at its first error', async () => {
