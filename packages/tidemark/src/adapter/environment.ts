@@ -109,8 +109,8 @@ export class Environment {
   readonly leadership: Leadership;
   readonly audit: Audit;
   readonly clusters: Clusters;
-  /** Shards of objects that could not be loaded: kept for a version that can. */
-  readonly quarantined: Set<string> = new Set();
+  /** Objects that could not be loaded, with what is wrong: another version may. The catalog does not have them, their shards are kept. */
+  readonly unloaded: Map<GlobalId, { readonly entity: ItemEntity; readonly message: string }> = new Map();
   /** Sources whose file is at fault, with what is wrong. */
   readonly unreadable: Map<GlobalId, string> = new Map();
   oracle!: TimestampOracle;
@@ -269,13 +269,15 @@ export class Environment {
       try {
         take(e, new Map([[e.id, load(e)]]));
       } catch (error) {
-        if (e.shard !== undefined) this.quarantined.add(e.shard);
-        this.options.logger.error(
-          { id: e.id, sql: e.createSql, error },
-          'an object could not be loaded and is left out',
-        );
+        this.leaveOut(e, error);
       }
     await this.group.write({ updates: builtinUpdates(prepared), onDurable: () => commitAll(prepared) });
+  }
+
+  leaveOut(entity: ItemEntity, error: unknown): void {
+    const { id, createSql: sql } = entity;
+    this.unloaded.set(id, { entity, message: error instanceof Error ? error.message : String(error) });
+    this.options.logger.error({ id, sql, error }, 'an object could not be loaded and is left out');
   }
 
   startMaintenance(): void {

@@ -150,13 +150,10 @@ export class Follower implements CatalogFollower {
       try {
         const item = loadItem(now, e);
         items.set(e.id, item);
+        this.#env.unloaded.delete(e.id);
         now.apply({ remove: [], put: [e], items: new Map([[e.id, item]]) });
       } catch (error) {
-        if (e.shard !== undefined) this.#env.quarantined.add(e.shard);
-        this.#env.options.logger.error(
-          { id: e.id, sql: e.createSql, error },
-          'an object could not be loaded and is left out',
-        );
+        this.#env.leaveOut(e, error);
       }
     return { items, loaded: loaded.filter((e) => items.has(e.id)) };
   }
@@ -164,6 +161,7 @@ export class Follower implements CatalogFollower {
   #drop(e: ItemEntity): void {
     const env = this.#env;
     this.#pending.delete(e.id);
+    env.unloaded.delete(e.id);
     this.#dropExport(e);
     // Its shard is the leader's to remove.
     env.collections.remove(e.id);

@@ -76,7 +76,10 @@ export function readiness(env: Environment, options: ReadinessOptions = {}): Rea
     if (name === undefined || (cluster !== undefined && name !== cluster)) continue;
     if (c.replicas.size === 0) clustersWithoutReplica.push(name);
     for (const [i, r] of [...c.replicas.values()].entries())
-      missing.push(...missingOn(env, c, { index: i, ...r }, { stableForMs, maxLagMs }));
+      missing.push(
+        ...unloadedOn(env, c.id, r.facts.id),
+        ...missingOn(env, c, { index: i, ...r }, { stableForMs, maxLagMs }),
+      );
   }
   return { ready: missing.length === 0, missing, clustersWithoutReplica };
 }
@@ -84,6 +87,17 @@ export function readiness(env: Environment, options: ReadinessOptions = {}): Rea
 function isUserCluster(env: Environment, name: string): boolean {
   const c = env.catalog.cluster(name);
   return c !== undefined && env.hydration.clusters.has(c.id);
+}
+
+/** What the catalog does not have, because this version cannot read its statement: nothing else knows of it. */
+function unloadedOn(env: Environment, clusterId: ClusterId, replicaId: ReplicaId): readonly Missing[] {
+  return [...env.unloaded.values()]
+    .filter(({ entity }) => entity.clusterId === clusterId)
+    .map(({ entity: { id, name }, message }) => ({
+      ...{ objectId: id, name, clusterId, replicaId, replica: replicaName(env, replicaId) },
+      ...{ stage: null, reason: 'failed', since: null, blockedBy: null, blockedByName: null },
+      details: { error: message },
+    }));
 }
 
 function missingOn(

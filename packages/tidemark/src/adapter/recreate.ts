@@ -155,8 +155,9 @@ function earliestReader(env: Environment, e: ItemEntity, newest: Timestamp): Tim
  */
 export async function sweepShards(env: Environment): Promise<void> {
   const known = new Set<string>([CATALOG_SHARD, ...DURABLE_BUILTIN_SHARDS]);
-  for (const { shard } of env.catalog.all('item')) if (shard !== undefined) known.add(shard);
+  const items = [...env.catalog.all('item'), ...[...env.unloaded.values()].map((u) => u.entity)];
+  for (const { shard } of items) if (shard !== undefined) known.add(shard);
   // Their sinks have gone on, and stage.
   const stagedElsewhere = [...env.catalog.all('replica')].some((r) => r.address !== undefined);
-  await env.options.stores.durable.sweep(known.union(env.quarantined), { stagedElsewhere });
+  await env.options.stores.durable.sweep(known, { stagedElsewhere });
 }
