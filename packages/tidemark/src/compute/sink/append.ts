@@ -20,6 +20,8 @@ export interface AppendOptions {
   readonly isOwner: boolean;
   readonly shard: Promise<Shard>;
   readonly fence: Fence;
+  /** Of parts that nobody will append, or has. */
+  readonly discard: (parts: readonly Part[]) => Promise<void>;
   /** The shard's upper is now this: by this append or by another's. */
   readonly onUpper: (upper: Frontier) => void;
   /** The shard is gone: nothing more is written. */
@@ -104,6 +106,8 @@ class Appender {
 
   async #append({ description, parts }: Collecting): Promise<void> {
     const shard = await this.#o.shard;
+    const { discard } = this.#o;
+    if (this.#ended) return discard(parts);
     while (!this.#ended) {
       try {
         const result = await shard.compareAndAppend(this.#o.fence, {
@@ -112,14 +116,16 @@ class Appender {
           newUpper: description.upper,
         });
         if (result.kind === 'fenced') {
-          await shard.discardParts(parts);
+          await discard(parts);
           this.#o.onFenced(result.by);
           return;
         }
-        if (result.kind === 'mismatch') await shard.discardParts(parts);
+        if (result.kind === 'mismatch') await discard(parts);
         this.#o.onUpper(result.kind === 'ok' ? description.upper : result.upper);
         return;
       } catch (error) {
+        // Whatever became of the append: nothing names a part of a shard that is gone.
+        if (isGone(error)) await discard(parts);
         if (this.#ended) return;
         if (isGone(error)) return this.#o.onError(error);
         this.#o.onRetry(error);
@@ -139,5 +145,7 @@ class Appender {
 
   end(): void {
     this.#ended = true;
+    for (const { parts } of this.#collecting.values()) void this.#o.discard(parts);
+    this.#collecting.clear();
   }
 }

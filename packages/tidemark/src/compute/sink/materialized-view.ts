@@ -7,6 +7,7 @@ import type { Scope } from '../../dataflow/builder.ts';
 import { probe } from '../../operators/probe.ts';
 import type { OksErrs } from '../../operators/state/stateful-operator.ts';
 import type { Shard } from '../../persist/shard.ts';
+import type { Part } from '../../persist/shard-types.ts';
 import { kindOf } from '../../repr/types.ts';
 import { EMPTY, type Frontier, MIN_TIME, meet } from '../../time/timestamp.ts';
 import { frontierOwner } from '../frontier-owner.ts';
@@ -67,11 +68,15 @@ function shardSink(
   const persisted = shardSource(scope, { id: sink.id, shardId: sink.shard, shards, until: EMPTY, onError });
   const shard = shards.open(sink.shard);
   shard.catch(onError);
+  // Those that cannot be deleted now are orphans, and collected as such.
+  const discard = (parts: readonly Part[]): Promise<void> =>
+    shard.then((s) => s.discardParts(parts)).catch(() => undefined);
   const staged = write(scope, desired, persisted, descriptions, {
     kinds: sink.desc.columns.map((c) => kindOf(c.type)),
     owner,
     refresh: sink.refresh,
     stage: async (updates) => (await shard).stageParts(updates),
+    discard,
     ...io,
   });
   let upper: Frontier = isOwner ? MIN_TIME : EMPTY;
@@ -85,6 +90,7 @@ function shardSink(
     isOwner,
     shard,
     fence: { generation: context.generation, exportId: sink.id },
+    discard,
     onUpper: moved,
     ...io,
     onFenced: (by) =>

@@ -35,6 +35,8 @@ export interface WriteOptions {
   /** Of what is desired; what is read back stands at its refreshes already. */
   readonly refresh: RefreshSchedule | undefined;
   readonly stage: (updates: Updates) => Promise<Part[]>;
+  /** Of parts that nobody will append. */
+  readonly discard: (parts: readonly Part[]) => Promise<void>;
   /** The shard is gone: nothing more is written. */
   readonly onError: (error: unknown) => void;
   /** A failure of the host; what failed is tried again. */
@@ -186,23 +188,28 @@ class Writer implements OperatorLogic {
       if (due !== null) errs.push(due);
     }
     this.#stage(work, errs.length === 0 ? null : concatBatches(errs));
-    Promise.all(work.staging)
-      .then((parts) => this.#answer(work, parts.flat()))
-      .catch(async (error: unknown) => {
-        if (this.#ended) return;
-        if (isGone(error)) return this.#o.onError(error);
-        this.#o.onRetry(error);
-        await this.#o.pause();
-        if (this.#ended) return;
-        // Scanned and staged anew: what was staged is collected as an orphan.
-        this.#work = undefined;
-        this.#queue.unshift(work.description);
-        this.#ctx.reactivate();
-      });
+    void this.#settle(work);
+  }
+
+  /** Answers once all is staged; what was staged for nothing goes. */
+  async #settle(work: Work): Promise<void> {
+    const results = await Promise.allSettled(work.staging);
+    const parts = results.flatMap((r) => (r.status === 'fulfilled' ? r.value : []));
+    const failure = results.find((r) => r.status === 'rejected');
+    if (failure === undefined && !this.#ended) return this.#answer(work, parts);
+    await this.#o.discard(parts);
+    if (failure === undefined || this.#ended) return;
+    if (isGone(failure.reason)) return this.#o.onError(failure.reason);
+    this.#o.onRetry(failure.reason);
+    await this.#o.pause();
+    if (this.#ended) return;
+    // Scanned and staged anew.
+    this.#work = undefined;
+    this.#queue.unshift(work.description);
+    this.#ctx.reactivate();
   }
 
   #answer(work: Work, parts: readonly Part[]): void {
-    if (this.#ended) return;
     const staged: Staged = { lower: work.description.lower, worker: this.#ctx.host.index, parts };
     this.#work = undefined;
     this.#to.send(this.#capability, encodeControl([staged], this.#capability.time));
