@@ -49,7 +49,9 @@ function shardSink(
   context: SinkContext,
 ): { readonly writes: ShardWrites; readonly upper: () => Frontier } {
   const { shards, onError, onRetry, pause } = context;
-  const io = { onError, onRetry, pause };
+  const shard = shards.open(sink.shard);
+  shard.catch(onError);
+  const io = { onError, onRetry, pause, discard: discarding(shard) };
   const owner = frontierOwner(sink.id, scope.host.peers);
   const isOwner = scope.host.index === owner;
   let known: Shard | undefined;
@@ -66,17 +68,11 @@ function shardSink(
     refresh: sink.refresh,
   });
   const persisted = shardSource(scope, { id: sink.id, shardId: sink.shard, shards, until: EMPTY, onError });
-  const shard = shards.open(sink.shard);
-  shard.catch(onError);
-  // Those that cannot be deleted now are orphans, and collected as such.
-  const discard = (parts: readonly Part[]): Promise<void> =>
-    shard.then((s) => s.discardParts(parts)).catch(() => undefined);
   const staged = write(scope, desired, persisted, descriptions, {
     kinds: sink.desc.columns.map((c) => kindOf(c.type)),
     owner,
     refresh: sink.refresh,
     stage: async (updates) => (await shard).stageParts(updates),
-    discard,
     ...io,
   });
   let upper: Frontier = isOwner ? MIN_TIME : EMPTY;
@@ -90,7 +86,6 @@ function shardSink(
     isOwner,
     shard,
     fence: { generation: context.generation, exportId: sink.id },
-    discard,
     onUpper: moved,
     ...io,
     onFenced: (by) =>
@@ -117,6 +112,12 @@ function shardSink(
     }),
   };
 }
+
+/** Parts that cannot be deleted now are orphans, and collected as such. */
+const discarding =
+  (shard: Promise<Shard>) =>
+  (parts: readonly Part[]): Promise<void> =>
+    shard.then((s) => s.discardParts(parts)).catch(() => undefined);
 
 /** Reads the shard's state, however often that takes. */
 async function lookAgain(
