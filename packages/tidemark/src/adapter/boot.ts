@@ -10,6 +10,7 @@ import { DEFAULT_DATABASE, Environment, type EnvironmentOptions, nothingToFollow
 import { Follower, followShard } from './follower.ts';
 import { followFrontiers } from './frontiers.ts';
 import { loadItem } from './items.ts';
+import { replicaName } from './names.ts';
 import { recreateDataflows, sweepShards } from './recreate.ts';
 import { followRefreshes } from './refreshes.ts';
 import { loadSource } from './sources.ts';
@@ -55,7 +56,7 @@ function warnOfUnused(env: Environment): void {
   const { standby, logger } = env.options;
   const known = new Set(
     [...env.catalog.all('replica')].flatMap((r) =>
-      r.address === undefined ? [] : [`${env.catalog.get('cluster', r.clusterId)?.name}.${r.name}`],
+      r.address === undefined ? [] : [replicaName(env.catalog, r.id)],
     ),
   );
   for (const replica of standby?.replicas?.keys() ?? [])

@@ -17,6 +17,7 @@ import type { ShardCollections } from '../storage/shard-collections.ts';
 import type { Hydration } from './hydration/hydration.ts';
 import type { Leadership } from './leadership.ts';
 import type { LiveChange } from './live-rows.ts';
+import { replicaName } from './names.ts';
 import { ProgressRows } from './progress-rows.ts';
 import { readerFailure } from './reader-failures.ts';
 import { ReplicaSupervisor } from './replica-supervisor.ts';
@@ -178,12 +179,11 @@ export class Clusters {
   }
 
   /** Where it runs: here, or at an address; null: nowhere, for a generation that stands by attaches to no other generation's. */
-  #placeOf(clusterId: ClusterId, { id, address }: ReplicaSpec): 'here' | string | null {
+  #placeOf({ id, address }: ReplicaSpec): 'here' | string | null {
     const { catalog, leadership, options } = this.#host;
     if (address === undefined) return 'here';
     if (leadership.role === 'leader') return address;
-    const name = `${catalog.get('cluster', clusterId)?.name}.${catalog.get('replica', id)?.name}`;
-    return options.standby?.replicas?.get(name) ?? null;
+    return options.standby?.replicas?.get(replicaName(catalog, id)) ?? null;
   }
 
   /** False where this generation has no replica of its own for one that the catalog gives by address. */
@@ -193,7 +193,7 @@ export class Clusters {
 
   startReplica(clusterId: ClusterId, replica: ReplicaSpec): void {
     const { createReplica, timers } = this.#host.options;
-    const place = this.#placeOf(clusterId, replica);
+    const place = this.#placeOf(replica);
     if (place === null) {
       this.#setStatus(replica.id, 'offline', "the leader's; this process has none of its own for it");
       return;

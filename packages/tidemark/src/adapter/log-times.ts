@@ -10,6 +10,7 @@ import { planQuery } from '../plan/plan-query.ts';
 import { EMPTY, type Timestamp } from '../time/timestamp.ts';
 import { type DataflowContext, liveIndexes } from './dataflows.ts';
 import { storedContext } from './items.ts';
+import { replicaName } from './names.ts';
 
 /** By view: what an item's query reads never changes. */
 const known = new WeakMap<CatalogItem, boolean>();
@@ -127,11 +128,9 @@ export function replicaOf(
 
 /** Whoever asks for its logs is told at once. */
 export function notConnected(catalog: CatalogState, id: ReplicaId): SqlError {
-  const { name, clusterId } = catalog.get('replica', id)!;
-  const cluster = catalog.get('cluster', clusterId)!.name;
   return new SqlError(
     'object_not_in_prerequisite_state',
-    `replica "${cluster}.${name}" is not connected, and its logs are in its memory`,
+    `replica "${replicaName(catalog, id)}" is not connected, and its logs are in its memory`,
     { hint: 'mz_internal.mz_cluster_replica_statuses tells why, and when it is back' },
   );
 }

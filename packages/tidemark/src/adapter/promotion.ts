@@ -71,7 +71,7 @@ function notCaughtUp(env: Environment, maxLagMs: number): readonly NotCaughtUp[]
         name: r.name,
         clusterId: r.clusterId,
         replicaId: r.id,
-        replica: replicaName(env, r.id),
+        replica: replicaName(env.catalog, r.id),
       },
       ...{ reason: 'no_replica_of_its_own', details: null },
     }),

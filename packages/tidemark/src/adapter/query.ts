@@ -33,6 +33,7 @@ import {
 import { dataflowContext } from './ddl/create.ts';
 import type { Environment } from './environment.ts';
 import { hasLogTimes, livingCluster, newestLogTime, notConnected, replicaOf } from './log-times.ts';
+import { replicaName } from './names.ts';
 import { refuseFailed } from './reader-failures.ts';
 
 /** Where a session's queries run. */
@@ -216,11 +217,11 @@ export function tellWait(
   { replicaId, notice }: { readonly replicaId: ReplicaId | undefined } & Pick<Place, 'notice'>,
 ): void {
   if (replicaId === undefined ? instance.replicas.length > 0 : instance.isConnected(replicaId)) return;
-  const cluster = env.catalog.get('cluster', clusterId)!.name;
-  const name = replicaId && env.catalog.get('replica', replicaId)!.name;
-  notice(
-    `${name === undefined ? `no replica of cluster "${cluster}" is` : `replica "${cluster}.${name}" is not`} connected: waiting`,
-  );
+  const who =
+    replicaId === undefined
+      ? `no replica of cluster "${env.catalog.get('cluster', clusterId)!.name}" is`
+      : `replica "${replicaName(env.catalog, replicaId)}" is not`;
+  notice(`${who} connected: waiting`);
 }
 
 /** What replicas log about themselves is as new as it is; the catalog also answers while the store does not. */

@@ -94,7 +94,7 @@ function unloadedOn(env: Environment, clusterId: ClusterId, replicaId: ReplicaId
   return [...env.unloaded.values()]
     .filter(({ entity }) => entity.clusterId === clusterId)
     .map(({ entity: { id, name }, message }) => ({
-      ...{ objectId: id, name, clusterId, replicaId, replica: replicaName(env, replicaId) },
+      ...{ objectId: id, name, clusterId, replicaId, replica: replicaName(env.catalog, replicaId) },
       ...{ stage: null, reason: 'failed', since: null, blockedBy: null, blockedByName: null },
       details: { error: message },
     }));
@@ -106,14 +106,14 @@ function missingOn(
   r: ReplicaState & { readonly index: number },
   bounds: Bounds,
 ): readonly Missing[] {
-  const base = { clusterId: c.id, replicaId: r.facts.id, replica: replicaName(env, r.facts.id) };
+  const base = { clusterId: c.id, replicaId: r.facts.id, replica: replicaName(env.catalog, r.facts.id) };
   const none = { objectId: null, name: null, stage: null, blockedBy: null, blockedByName: null };
   const out: Missing[] = [];
   for (const o of c.objects.values()) {
     const { blocker } = o.judged[r.index]!;
     if (blocker === null || !keepsFromHydrated(blocker)) continue;
     const { stage, reason, since, blockedBy, details } = blocker;
-    const names = { name: nameOf(env, o.id), blockedByName: nameOf(env, blockedBy) };
+    const names = { name: nameOf(env.catalog, o.id), blockedByName: nameOf(env.catalog, blockedBy) };
     out.push({ ...base, ...names, objectId: o.id, stage, reason, since, blockedBy, details });
   }
   if (out.length > 0) return out;
@@ -144,7 +144,7 @@ function missingOn(
       ...base,
       ...none,
       objectId: o.id,
-      name: nameOf(env, o.id),
+      name: nameOf(env.catalog, o.id),
       stage,
       reason: 'lagging',
       since: null,

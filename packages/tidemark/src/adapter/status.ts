@@ -104,7 +104,7 @@ function clusterStatus(env: Environment, c: ClusterState, name: string): Cluster
       const judged = objects.flatMap((o) => o.judged[i] ?? []);
       return replicaStatus(env, { ...r, name: replicaName }, judged);
     }),
-    waiting: c.replicas.size > 0 ? [] : objects.map((o) => nameOf(env, o.id)),
+    waiting: c.replicas.size > 0 ? [] : objects.map((o) => nameOf(env.catalog, o.id)),
   };
 }
 
@@ -124,7 +124,7 @@ function replicaStatus(
     reason: verdict?.reason ?? null,
     since: iso(facts.connected ? (verdict?.hydratedAt ?? null) : facts.since),
     hydratedObjects: verdict?.hydratedObjects ?? 0,
-    slowest: nameOf(env, verdict?.slowest ?? null),
+    slowest: nameOf(env.catalog, verdict?.slowest ?? null),
     objects: judged.map((j) => objectStatus(env, j, progress.get(`${facts.id} ${j.facts.objectId}`))),
   };
 }
@@ -163,12 +163,12 @@ function objectStatus(
   const ms = (us: number | null): number | null => (us === null ? null : Math.round(us) / 1000);
   return {
     id: facts.objectId,
-    name: nameOf(env, facts.objectId),
+    name: nameOf(env.catalog, facts.objectId),
     kind: env.catalog.item(facts.objectId)?.kind ?? null,
     stage: facts.lastStage,
     reason: blocker?.reason ?? null,
     since: iso(blocker?.since ?? null),
-    blockedBy: nameOf(env, blocker?.blockedBy ?? null),
+    blockedBy: nameOf(env.catalog, blocker?.blockedBy ?? null),
     details: blocker?.details ?? null,
     ...progress,
     queueMs: ms(queue),
