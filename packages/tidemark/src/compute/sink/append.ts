@@ -108,6 +108,8 @@ class Appender {
     const shard = await this.#o.shard;
     const { discard } = this.#o;
     if (this.#ended) return discard(parts);
+    // A refusal after an unknown outcome may be of what this very append has done: then the shard's state names the parts.
+    let isDefinite = true;
     while (!this.#ended) {
       try {
         const result = await shard.compareAndAppend(this.#o.fence, {
@@ -116,11 +118,11 @@ class Appender {
           newUpper: description.upper,
         });
         if (result.kind === 'fenced') {
-          await discard(parts);
+          if (isDefinite) await discard(parts);
           this.#o.onFenced(result.by);
           return;
         }
-        if (result.kind === 'mismatch') await discard(parts);
+        if (result.kind === 'mismatch' && isDefinite) await discard(parts);
         this.#o.onUpper(result.kind === 'ok' ? description.upper : result.upper);
         return;
       } catch (error) {
@@ -128,6 +130,7 @@ class Appender {
         if (isGone(error)) await discard(parts);
         if (this.#ended) return;
         if (isGone(error)) return this.#o.onError(error);
+        isDefinite = false;
         this.#o.onRetry(error);
         await this.#o.pause();
         // The outcome is unknown: the shard says what happened.

@@ -5,7 +5,7 @@ import { SqlError } from '../../base/error.ts';
 import { type InputHandle, source } from '../../operators/source.ts';
 import { TestCluster } from '../../operators/test-cluster.ts';
 import type { Shard } from '../../persist/shard.ts';
-import type { Part } from '../../persist/shard-types.ts';
+import type { AppendResult, Part } from '../../persist/shard-types.ts';
 import { batchOf } from '../../repr/rows.ts';
 import { type } from '../../repr/types.ts';
 import { MIN_TIME } from '../../time/timestamp.ts';
@@ -28,7 +28,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 async function sink() {
   const cluster = new TestCluster({ peers: 1, seed: 1 });
   const stagings: PromiseWithResolvers<Part[]>[] = [];
-  const appends: PromiseWithResolvers<never>[] = [];
+  const appends: PromiseWithResolvers<AppendResult>[] = [];
   const discarded: (string | null)[] = [];
   const errors: unknown[] = [];
   const desired: InputHandle[] = [];
@@ -44,7 +44,7 @@ async function sink() {
       discard: async (parts: readonly Part[]) => void discarded.push(...parts.map((p) => p.key)),
       onError: (error: unknown) => void errors.push(error),
       onRetry: () => undefined,
-      pause: () => new Promise<void>(() => undefined),
+      pause: () => Promise.resolve(),
     };
     const { descriptions, handle } = mint(scope, wanted, {
       ...{ owner: 0, asOf: 9, mayWrite: true, refresh: undefined },
@@ -56,7 +56,10 @@ async function sink() {
     });
     append(scope, descriptions, staged, {
       ...{ ...io, isOwner: true, fence: { generation: 1, exportId: 'u1' } },
-      shard: Promise.resolve({ compareAndAppend: () => under(appends) } as unknown as Shard),
+      shard: Promise.resolve({
+        compareAndAppend: () => under(appends),
+        refresh: () => Promise.reject(new SqlError('io_error', 'no answer came')),
+      } as unknown as Shard),
       onUpper: () => undefined,
       onFenced: () => undefined,
     });
@@ -106,13 +109,25 @@ test('the sink is dropped while they are appended, and the shard with it', async
   assert.deepEqual([s.discarded, s.errors], [['u1/part'], []]);
 });
 
-test('not while an append may have named them', async () => {
+test('another one has written meanwhile', async () => {
+  const s = await sink();
+  s.stagings[0]!.resolve([PART]);
+  await s.settle();
+  s.appends[0]!.resolve({ kind: 'mismatch', shardId: 'u1', upper: 10 });
+  await s.settle();
+  assert.deepEqual([s.discarded, s.errors], [['u1/part'], []]);
+});
+
+test('not where an append may have named them: a refusal that follows an unknown outcome may be of itself', async () => {
   const s = await sink();
   s.stagings[0]!.resolve([PART]);
   await s.settle();
   s.appends[0]!.reject(new SqlError('io_error', 'no answer came'));
   await s.settle();
+  assert.equal(s.appends.length, 2, 'it is tried again');
+  s.appends[1]!.resolve({ kind: 'mismatch', shardId: 'u1', upper: 10 });
+  await s.settle();
   s.dataflow.drop();
   await s.settle();
-  assert.deepEqual(s.discarded, []);
+  assert.deepEqual([s.discarded, s.errors], [[], []]);
 });
