@@ -170,8 +170,25 @@ export interface WaitOptions extends ReadinessOptions {
 }
 
 /** Once ready, or what is missing when time is up. Woken by what happens: nothing is asked again and again. */
-export async function awaitReadiness(env: Environment, options: WaitOptions): Promise<Readiness> {
-  const { timeoutMs, signal } = options;
+export function awaitReadiness(env: Environment, options: WaitOptions): Promise<Readiness> {
+  return lastAnswer(env, {
+    ...options,
+    ask: () => readiness(env, options),
+    isOver: (now) => now.ready,
+    againMs: (now) => Math.min(...now.missing.map((m) => Number(m.details?.['left_ms'] ?? Infinity))),
+  });
+}
+
+interface Question<T> extends Pick<WaitOptions, 'timeoutMs' | 'signal'> {
+  readonly ask: () => T;
+  readonly isOver: (answer: T) => boolean;
+  /** When to ask again though nothing moves; Infinity: not. */
+  readonly againMs: (answer: T) => number;
+}
+
+/** Asks as things move, until it is over, or the time is, or who asks gives up. */
+async function lastAnswer<T>(env: Environment, o: Question<T>): Promise<T> {
+  const { timeoutMs, signal } = o;
   const { timers } = env.options;
   let expired = false;
   let wake: () => void = () => undefined;
@@ -186,10 +203,10 @@ export async function awaitReadiness(env: Environment, options: WaitOptions): Pr
   if (timeoutMs !== undefined) stops.push(timers.after(timeoutMs, expire));
   try {
     for (;;) {
-      const now = readiness(env, options);
-      if (now.ready || expired || signal?.aborted) return now;
-      const stable = Math.min(...now.missing.map((m) => Number(m.details?.['left_ms'] ?? Infinity)));
-      const cancel = stable < Infinity ? timers.after(stable, onChange) : undefined;
+      const answer = o.ask();
+      if (expired || signal?.aborted || o.isOver(answer)) return answer;
+      const againMs = o.againMs(answer);
+      const cancel = againMs < Infinity ? timers.after(againMs, onChange) : undefined;
       await new Promise<void>((resolve) => {
         wake = resolve;
       });
@@ -207,33 +224,9 @@ export function probeReadiness(env: Environment, options: ReadinessOptions): Pro
   return onceFollowed(env, () => readiness(env, options), isOver);
 }
 
-/** Asks again as frontiers move, until it is over or what follows a tick of the tables has had the time to. */
-export async function onceFollowed<T>(
-  env: Environment,
-  ask: () => T,
-  isOver: (answer: T) => boolean,
-): Promise<T> {
-  const first = ask();
-  if (isOver(first)) return first;
-  let isLate = false;
-  let wake: () => void = () => undefined;
-  const stop = env.hydration.onProgress(() => wake());
-  const cancel = env.options.timers.after(FOLLOW_MS, () => {
-    isLate = true;
-    wake();
-  });
-  try {
-    for (;;) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      const answer = ask();
-      if (isLate || isOver(answer)) return answer;
-    }
-  } finally {
-    stop();
-    cancel();
-  }
+/** The answer, once it is over or what follows a tick of the tables has had the time to. */
+export function onceFollowed<T>(env: Environment, ask: () => T, isOver: (answer: T) => boolean): Promise<T> {
+  return lastAnswer(env, { ask, isOver, timeoutMs: FOLLOW_MS, againMs: () => Infinity });
 }
 
 /** One line for people. */
